@@ -1,0 +1,103 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+
+
+def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
+    """`path` holds `data`; a reader sees the old content or the new one, never a part.
+
+    `durable` also asks the disk to keep it (1 ms). Where it fails (a full disk) the old content stays and nothing is
+    left behind.
+    """
+    folder = os.path.dirname(path)
+    scratch = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        _write_new(scratch, data, mode, durable)
+        os.rename(scratch, path)
+    except BaseException:
+        _unlink(scratch)
+        raise
+    if durable:
+        _sync_folder(folder)
+
+
+def create(path: str, data: bytes, *, mode: int = 0o600) -> bool:
+    """`path` holds `data` if nothing was there; says whether it was us who made it. Never overwrites."""
+    folder = os.path.dirname(path)
+    scratch = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        _write_new(scratch, data, mode, durable=False)
+        os.link(scratch, path)
+    except FileExistsError:
+        return False
+    finally:
+        _unlink(scratch)
+    return True
+
+
+def append(path: str, data: bytes) -> None:
+    """`data` stands at the end of `path`, in one write, so that lines of several writers never mix."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def read(path: str, *, limit: int = 1 << 26) -> bytes | None:
+    """The content of a plain file, or None where there is none; a link, a FIFO or a larger file counts as none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(fd)
+        if (status.st_mode & 0o170000) != 0o100000 or status.st_size > limit:
+            return None
+        return read_all(fd)
+    finally:
+        os.close(fd)
+
+
+def read_all(fd: int) -> bytes:
+    """Everything that is left to read from a descriptor."""
+    parts = []
+    while part := os.read(fd, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """All of `data` is written, however small the pieces that the kernel takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _write_new(path: str, data: bytes, mode: int, durable: bool) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    try:
+        write_all(fd, data)
+        if durable:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync_folder(folder: str) -> None:
+    fd = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError:  # some file systems cannot: the rename is atomic all the same
+        pass
+    finally:
+        os.close(fd)
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

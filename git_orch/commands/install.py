@@ -1,0 +1,58 @@
+"""`git orch install` and `git orch uninstall`: their options. What they do is loaded once it is known that they run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Client = Annotated[str, typer.Argument(metavar="CLIENT", help="Whose hooks: claude.")]
+User = Annotated[bool, typer.Option("--user", help="In your own settings: for every folder (the default).")]
+Project = Annotated[
+    bool, typer.Option("--project", help="In .claude/settings.json of this work tree, for all to share.")
+]
+Local = Annotated[bool, typer.Option("--local", help="In .claude/settings.local.json of this work tree.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Show what would be written, and write nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")]
+Reviewers = Annotated[
+    list[str] | None, typer.Option("--reviewer", metavar="NAME", help="Who reads the changes; may be repeated.")
+]
+Print = Annotated[str, typer.Option("--print", metavar="EVENT", help="Print the command line of a hook, and no more.")]
+Everywhere = Annotated[bool, typer.Option("--all", help="In all repositories of yours on this machine.")]
+
+
+def install(
+    client: Client = "claude",
+    user: User = False,
+    project: Project = False,
+    local: Local = False,
+    yes: Yes = False,
+    reviewer: Reviewers = None,
+    dry_run: DryRun = False,
+    print_event: Print = "",
+) -> None:
+    """Have each turn of an agent in this repository reviewed."""
+    from git_orch.commands import installing
+
+    if print_event:
+        installing.print_line(print_event)
+        return
+    installing.check_client(client)
+    scope = installing.scope_of(user=user, project=project, local=local)
+    installing.install(scope or "user", tuple(reviewer or ()), ask=not yes, dry_run=dry_run)
+
+
+def uninstall(
+    client: Client = "claude",
+    user: User = False,
+    project: Project = False,
+    local: Local = False,
+    everywhere: Everywhere = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Take the hooks out again: each file is as it was, but for what you changed in it since."""
+    from git_orch.commands import installing
+
+    installing.check_client(client)
+    scope = installing.scope_of(user=user, project=project, local=local)
+    installing.uninstall(scope, everywhere=everywhere, dry_run=dry_run)

@@ -1,0 +1,66 @@
+"""`git orch sweep`: what dead supervisors left behind is taken away."""
+
+from __future__ import annotations
+
+import os
+
+from git_orch import reaper, registry, retention
+from git_orch.commands import history, speaking
+from git_orch.formats.terminal import shown
+from git_orch.formats.words import plural
+from git_orch.model import SCHEMA_VERSION
+from git_orch.reaper import Swept
+from git_orch.registry import Refused
+from git_orch.runs import short
+from git_orch.workspace import open_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from git_orch.workspace import Workspace
+
+
+def sweep(env: dict[str, str], *, as_json: bool, force: str = "") -> int:
+    """Dead runs are recorded and gone, old ones too; what was refused is named with the reason."""
+    workspace = open_at(os.getcwd(), env)
+    if force:
+        result = reaper.force(workspace, history.resolve(force, workspace.layout, workspace.book))
+        refused = (result,) if isinstance(result, Refused) else ()
+        speaking.say(_words(Swept(reaped=(force,) if result is True else (), refused=refused)))
+        return 0
+    swept = reaper.sweep(workspace)
+    settings = workspace.settings
+    retired = retention.retire(
+        workspace.layout.durable,
+        workspace.store,
+        keep_runs=settings.keep_runs,
+        keep_days=settings.keep_days,
+        keep_bytes=settings.keep_bytes,
+    )
+    workspace.store.gc()
+    speaking.say(_json(swept, retired) if as_json else _words(swept, len(retired)))
+    return 0
+
+
+def _json(swept: Swept, retired: tuple[str, ...]) -> str:
+    from git_orch.formats import json_
+
+    return json_.document(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "reaped": list(swept.reaped),
+            "left": list(swept.left),
+            "refused": [refusal.fields() for refusal in swept.refused],
+            "trees": list(swept.trees),
+            "retired": list(retired),
+        }
+    )
+
+
+def _words(swept: Swept, retired: int = 0) -> str:
+    lines = [f"reaped {short(run_id) if registry.is_run_id(run_id) else run_id}" for run_id in swept.reaped]
+    lines += [f"running {short(run_id)}, left alone" for run_id in swept.left]
+    lines += [f"refused {shown(refusal.run_id)}: {shown(refusal.reason)}" for refusal in swept.refused]
+    lines += [f"removed the tree of {short(run_id)}, whose repository is gone" for run_id in swept.trees]
+    if retired:
+        lines.append(f"retired {plural(retired, 'old run')}")
+    return "".join(line + "\n" for line in lines) or "nothing was left behind\n"

@@ -1,0 +1,232 @@
+"""git's own configuration, read once into frozen settings; `ORCH_*` variables override it.
+
+Unknown keys are kept by name so that a person can be told; a bad value is an error that names its key.
+"""
+
+from __future__ import annotations
+
+from git_orch.errors import UsageError
+from git_orch.git import Git, decode, split_z
+from git_orch.model import THRESHOLDS, Record, ReviewerSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from git_orch.model import Json, Threshold
+
+_QUERY = r"^(orch\.|branch\..*\.orchbase$)"
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+_OUTPUTS = ("json", "sarif", "rdjson")
+BUILT_IN = "static"
+STATIC_TIMEOUT_S = 60.0
+
+
+class Settings(Record):
+    """All settings of part 1, with their defaults (docs/settings has the reasons)."""
+
+    enabled: bool = False
+    reviewers: tuple[str, ...] = (BUILT_IN,)
+    defined: tuple[ReviewerSettings, ...] = ()
+    review_timeout_s: float = 600.0
+    fail_on: Threshold = "blocking"
+    sandbox: bool = True
+    provide: tuple[str, ...] = ()
+    hook_budget_s: float = 1.0
+    settle_s: float = 15.0
+    max_reviews: int = 2
+    max_untracked_bytes: int = 10 << 20
+    directory: str = ""
+    keep_runs: int = 200
+    keep_days: int = 30
+    keep_bytes: int = 1 << 30
+    branch_bases: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def reviewer(self, name: str) -> ReviewerSettings:
+        """The settings of one reviewer.
+
+        Raises:
+            UsageError: there is none of that name; the message says which there are.
+        """
+        known = {reviewer.name: reviewer for reviewer in self.defined}
+        known.setdefault(BUILT_IN, ReviewerSettings(name=BUILT_IN, timeout_s=STATIC_TIMEOUT_S))
+        if name in known:
+            return known[name]
+        raise UsageError(f"no reviewer `{name}` here{_perhaps(name, known)} ({' '.join(sorted(known))})")
+
+
+def read(git: Git, env: Mapping[str, str]) -> Settings:
+    """The settings that hold where `git` looks, one git call.
+
+    Raises:
+        UsageError: a value is not what its key takes.
+    """
+    return parse(split_z(git.attempt("config", "-z", "--get-regexp", _QUERY).stdout), env)
+
+
+def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
+    """Settings from the items of `git config -z`: key, newline, value (a key alone means true)."""
+    values: Json = {}
+    reviewers: dict[str, Json] = {}
+    many: dict[str, list[str]] = {"reviewers": [], "provide": []}
+    bases: list[tuple[str, str]] = []
+    unknown: list[str] = []
+    for item in items:
+        key, newline, value = decode(item).partition("\n")
+        if not newline:
+            value = "true"
+        words = key.split(".")
+        if words[0] == "branch":
+            bases.append((".".join(words[1:-1]), value))
+        elif words[:2] == ["orch", "reviewer"] and len(words) >= 4:
+            _reviewer_key(reviewers, ".".join(words[2:-1]).casefold(), words[-1], value, unknown, key)
+        elif key.casefold() in _PLAIN:
+            field, convert = _PLAIN[key.casefold()]
+            values[field] = convert(key, value)
+        elif key.casefold() in ("orch.reviewers", "orch.review.provide"):
+            many[words[-1]] += value.replace(",", " ").split()
+        else:
+            unknown.append(key)
+    if many["reviewers"]:
+        values["reviewers"] = tuple(dict.fromkeys(many["reviewers"]))
+    values |= {field: convert(name, env[name]) for name, (field, convert) in _VARIABLES.items() if env.get(name)}
+    timeout_s = values.get("review_timeout_s", 600.0)
+    defined = (
+        ReviewerSettings(**{"name": name, "timeout_s": STATIC_TIMEOUT_S if name == BUILT_IN else timeout_s, **given})
+        for name, given in reviewers.items()
+    )
+    return Settings(
+        **values,
+        defined=tuple(defined),
+        provide=tuple(many["provide"]),
+        branch_bases=tuple(bases),
+        unknown=tuple(unknown),
+    )
+
+
+def seconds(key: str, text: str) -> float:
+    """A duration: `90`, `90s`, `10m`, `2h`, `500ms`.
+
+    Raises:
+        UsageError: it is none, or not above 0.
+    """
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip()[len(number) :]
+    try:
+        value = float(number) * _UNITS[unit]
+    except (ValueError, KeyError):
+        value = -1.0
+    if not 0 < value < 1e9:
+        raise UsageError(f"{key}: `{text}` is not a duration", "write 90, 90s, 10m or 2h")
+    return value
+
+
+def _boolean(key: str, text: str) -> bool:
+    word = text.casefold()
+    if word in ("true", "yes", "on", "1"):
+        return True
+    if word in ("false", "no", "off", "0", ""):
+        return False
+    raise UsageError(f"{key}: `{text}` is neither true nor false")
+
+
+def _whole(key: str, text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise UsageError(f"{key}: `{text}` is not a whole number")
+
+
+def size(key: str, text: str) -> int:
+    """A size in bytes: `500`, `64k`, `10m`, `1g`, as git writes them.
+
+    Raises:
+        UsageError: it is none.
+    """
+    word = text.strip().casefold().removesuffix("ib").removesuffix("b")
+    number = word.rstrip("kmg")
+    unit = word[len(number) :]
+    if unit in _SIZES and number.isascii() and number.isdigit():
+        return int(number) * _SIZES[unit]
+    raise UsageError(f"{key}: `{text}` is not a size", "write 500, 64k, 10m or 1g")
+
+
+def threshold(key: str, text: str) -> Threshold:
+    """One of blocking, advisory, nit, never.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    for word in THRESHOLDS:
+        if word == text.casefold():
+            return word
+    raise UsageError(f"{key}: `{text}` is none of {', '.join(THRESHOLDS)}")
+
+
+def _folder(key: str, text: str) -> str:
+    if not text or "/" in text or text in (".", "..", ".git"):
+        raise UsageError(f"{key}: `{text}` is not a plain folder name", "as in: git config orch.dir .git-orch")
+    return text
+
+
+def _output(key: str, text: str) -> str:
+    if text.casefold() in _OUTPUTS:
+        return text.casefold()
+    raise UsageError(f"{key}: `{text}` is none of {', '.join(_OUTPUTS)}")
+
+
+def _text(_key: str, text: str) -> str:
+    return text
+
+
+if TYPE_CHECKING:
+    Reader = tuple[str, Callable[[str, str], object]]
+
+_PLAIN: dict[str, Reader] = {
+    "orch.enabled": ("enabled", _boolean),
+    "orch.review.timeout": ("review_timeout_s", seconds),
+    "orch.review.failon": ("fail_on", threshold),
+    "orch.review.sandbox": ("sandbox", _boolean),
+    "orch.hookbudget": ("hook_budget_s", seconds),
+    "orch.settle": ("settle_s", seconds),
+    "orch.maxreviews": ("max_reviews", _whole),
+    "orch.maxuntrackedbytes": ("max_untracked_bytes", size),
+    "orch.dir": ("directory", _folder),
+    "orch.keepruns": ("keep_runs", _whole),
+    "orch.keepdays": ("keep_days", _whole),
+    "orch.keepbytes": ("keep_bytes", size),
+}
+_OF_A_REVIEWER: dict[str, Reader] = {
+    "command": ("command", _text),
+    "output": ("output", _output),
+    "timeout": ("timeout_s", seconds),
+    "stall": ("stall_s", seconds),
+    "required": ("required", _boolean),
+    "network": ("network", _boolean),
+}
+_VARIABLES: dict[str, Reader] = {
+    "ORCH_TIMEOUT": ("review_timeout_s", seconds),
+    "ORCH_HOOK_BUDGET": ("hook_budget_s", seconds),
+}
+
+
+def _reviewer_key(
+    reviewers: dict[str, Json], name: str, key: str, value: str, unknown: list[str], whole: str
+) -> None:
+    if key.casefold() not in _OF_A_REVIEWER:
+        unknown.append(whole)
+        return
+    if not name or not _NAME.issuperset(name):
+        raise UsageError(f"{whole}: a reviewer's name is made of a-z, 0-9 and -")
+    field, convert = _OF_A_REVIEWER[key.casefold()]
+    reviewers.setdefault(name, {})[field] = convert(whole, value)
+
+
+def _perhaps(name: str, known: Mapping[str, object]) -> str:
+    """"; did you mean claude?" where a known name is one slip away."""
+    import difflib  # only on the way to an error
+
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,141 @@
+"""git's index as the record of what lay on the disk when a tree was made: version 2, the entries alone.
+
+Format: https://git-scm.com/docs/index-format. An entry is ten 32-bit numbers (ctime s and ns, mtime s and ns, dev, ino,
+mode, uid, gid, size), the object id, 16 bits of flags that end with the length of the path, the path, and 1 to 8 NULs
+up to a multiple of 8 bytes. Written by us after a cold start, by `git read-tree` after a warm one.
+"""
+
+from __future__ import annotations
+
+import os
+from _stat import S_ISDIR, S_ISLNK, S_ISREG
+from struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Protocol
+
+    class Digest(Protocol):
+        """What `hashlib` and its C modules make."""
+
+        def update(self, data: bytes, /) -> None:
+            """Take in more."""
+
+        def digest(self) -> bytes:
+            """The result."""
+
+        def hexdigest(self) -> str:
+            """The result in hex."""
+
+    Known = tuple[int, str, bytes]  # git's mode, the object id in hex, the 40 bytes of stat data
+
+
+GITLINK = 0o160000
+LINK = 0o120000
+EXECUTABLE = 0o100755
+PLAIN = 0o100644
+
+_HEADER = Struct(">4sII")
+_STAT = Struct(">10I")
+_CTIME = Struct(">2I")
+_MODE_AT = 24
+_LOW = 0xFFFFFFFF
+_NS = 1_000_000_000
+_NAME_LENGTH = 0x0FFF
+_FLAGS_ALLOWED = _NAME_LENGTH  # any other flag (assume-unchanged, a stage, an extension) is none that we made
+
+
+def algorithm(object_format: str) -> Callable[[bytes], Digest]:
+    """The hash of a repository of that object format, without the 6 ms that `import hashlib` costs."""
+    name = "sha1" if object_format == "sha1" else "sha256"
+    for module in ("_sha1",) if name == "sha1" else ("_sha2", "_sha256"):  # _sha2 since Python 3.12
+        try:
+            found: Callable[[bytes], Digest] = getattr(__import__(module), name)
+        except ImportError:
+            continue
+        return found
+    import hashlib  # an interpreter that was built without its own
+
+    return hashlib.sha1 if name == "sha1" else hashlib.sha256
+
+
+def git_mode(st_mode: int) -> int:
+    """The mode that git gives something on the disk; 0 for what git cannot keep."""
+    if S_ISREG(st_mode):
+        return EXECUTABLE if st_mode & 0o100 else PLAIN
+    if S_ISLNK(st_mode):
+        return LINK
+    return GITLINK if S_ISDIR(st_mode) else 0
+
+
+def stat_bytes(status: os.stat_result, mode: int) -> bytes:
+    """The 40 bytes that git's index would hold for a file of that status."""
+    ctime_ns, mtime_ns = status.st_ctime_ns, status.st_mtime_ns
+    return _STAT.pack(
+        ctime_ns // _NS & _LOW,
+        ctime_ns % _NS,
+        mtime_ns // _NS & _LOW,
+        mtime_ns % _NS,
+        status.st_dev & _LOW,
+        status.st_ino & _LOW,
+        mode,
+        status.st_uid & _LOW,
+        status.st_gid & _LOW,
+        status.st_size & _LOW,
+    )
+
+
+def entry(stat: bytes, oid: bytes, path: bytes) -> bytes:
+    """One entry of an index; entries stand in the order of their paths' bytes."""
+    length = len(path)
+    head = b"%b%b%b%b" % (stat, oid, min(length, _NAME_LENGTH).to_bytes(2, "big"), path)
+    return head + b"\0" * (8 - len(head) % 8)
+
+
+def assemble(entries: list[bytes], object_format: str) -> bytes:
+    """The index that holds the entries."""
+    body = _HEADER.pack(b"DIRC", 2, len(entries)) + b"".join(entries)
+    return body + algorithm(object_format)(body).digest()
+
+
+def count(raw: bytes) -> int:
+    """How many entries an index holds; -1 where it is none of version 2."""
+    if len(raw) < _HEADER.size:
+        return -1
+    magic, version, number = _HEADER.unpack_from(raw)
+    return number if magic == b"DIRC" and version == 2 else -1
+
+
+def ctime_ns(stat: bytes) -> int:
+    """The time of the last change that the 40 bytes of stat data hold."""
+    seconds, rest = _CTIME.unpack_from(stat)
+    return int(seconds) * _NS + int(rest)
+
+
+def entries(raw: bytes, object_format: str) -> Iterator[tuple[bytes, Known]]:
+    """The path of each entry and what is known of it, in order.
+
+    Raises:
+        ValueError: it is no index that we, or `read-tree` for us, can have made.
+    """
+    oid_bytes = 20 if object_format == "sha1" else 32
+    start = _HEADER.size
+    for _ in range(_checked_count(raw)):
+        oid_at = start + _STAT.size
+        path_at = oid_at + oid_bytes + 2
+        flags = int.from_bytes(raw[path_at - 2 : path_at], "big")
+        end = raw.index(b"\0", path_at)
+        if flags & ~_FLAGS_ALLOWED or min(end - path_at, _NAME_LENGTH) != flags:
+            raise ValueError("an entry with flags")
+        stat = raw[start:oid_at]
+        mode = int.from_bytes(stat[_MODE_AT : _MODE_AT + 4], "big")
+        yield raw[path_at:end], (mode, raw[oid_at : path_at - 2].hex(), stat)
+        start = end + 8 - (end - start) % 8
+
+
+def _checked_count(raw: bytes) -> int:
+    number = count(raw)
+    if number < 0:
+        raise ValueError("no index of version 2")
+    return number

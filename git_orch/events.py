@@ -1,0 +1,168 @@
+"""What a client's events do: a stop fires a review of what the session did, a start sweeps and remembers the tree."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, workspace
+from git_orch import tree as trees
+from git_orch.index import folder as index_folder
+from git_orch.install import launcher
+from git_orch.launch import Order
+from git_orch.model import Base
+from git_orch.sessions import Session
+from git_orch.target import Target
+from git_orch.workspace import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from git_orch.git import Git
+    from git_orch.hook import Fired
+    from git_orch.layout import Layout
+    from git_orch.snapshot import Snapshot
+
+SWEEP_S = 0.2
+TOLD_AT_MOST = 20
+_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+
+
+class Scene(Workspace):
+    """An opened repository with the event that was fired in it."""
+
+    fired: Fired
+
+
+def handle(fired: Fired) -> None:
+    """The event is dealt with; what the client should know is on standard output."""
+    env = {name: value for name, value in fired.env.items() if name not in _OF_GIT}
+    place = layout.locate(fired.cwd, env, orch_dir=fired.settings.directory)
+    launcher.note_fired(env, fired.event)
+    if not place.worktree or (fired.event == "user-prompt-submit" and _session(place, fired) is not None):
+        return
+    scene = Scene(**workspace.open_at(fired.cwd, env, fired.settings).fields(), fired=fired)
+    {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _first_event}[fired.event](scene)
+
+
+def _stop(scene: Scene) -> None:
+    """A review of what the session did since it began, or since it was last reviewed, is on its way."""
+    taken = _snapshot(scene)
+    session = _session(scene.layout, scene.fired)
+    base = _base(scene, session)
+    session = session or _new_session(scene, base.tree_id)
+    if taken.tree_id in (base.tree_id, session.reviewed_tree_id):
+        sessions.write(scene.layout.durable, session)
+        return
+    run_id = _fire(scene, taken, base)
+    if run_id:
+        session = session.replace(reviewed_tree_id=taken.tree_id, run_ids=(*session.run_ids[-49:], run_id))
+    sessions.write(scene.layout.durable, session)
+
+
+def _session_start(scene: Scene) -> None:
+    """What was left behind is swept, the session's base is known, and the person is told what ended since."""
+    from git_orch import reaper
+
+    reaper.sweep(scene, budget_s=SWEEP_S)
+    _first_event(scene)
+    told = _ended_since(scene)
+    if told:
+        sys.stdout.write(jsontext.dumps({"systemMessage": told}) + "\n")
+
+
+def _first_event(scene: Scene) -> None:
+    """The session's base is the tree of this moment, where the session was not seen before."""
+    if _session(scene.layout, scene.fired) is None:
+        sessions.write(scene.layout.durable, _new_session(scene, _snapshot(scene).tree_id))
+
+
+def _snapshot(scene: Scene) -> Snapshot:
+    limits = snapshot.Limits(
+        files=snapshot.HOOK_FILES, size_bytes=snapshot.HOOK_BYTES, seconds=scene.settings.hook_budget_s
+    )
+    return snapshot.take(scene.layout, scene.store, scene.settings, scene.env, limits)
+
+
+def _session(place: Layout, fired: Fired) -> Session | None:
+    return sessions.read(place.durable, fired.client, fired.session_id, place.worktree)
+
+
+def _new_session(scene: Scene, base_tree_id: str) -> Session:
+    fired = scene.fired
+    return Session(
+        client=fired.client, session_id=fired.session_id, worktree=scene.layout.worktree, base_tree_id=base_tree_id
+    )
+
+
+def _base(scene: Scene, session: Session | None) -> Base:
+    """The tree that the session is compared with: its last reviewed one, else its first, else HEAD's."""
+    from git_orch import target
+
+    git = scene.git
+    in_store = git.replace(objects=scene.store.objects)
+    if session is not None and session.reviewed_tree_id and _is_there(in_store, session.reviewed_tree_id):
+        return Base(tree_id=session.reviewed_tree_id, name="this session's last review")
+    if session is not None and session.base_tree_id and _is_there(in_store, session.base_tree_id):
+        return Base(tree_id=session.base_tree_id, name="the start of this session")
+    head = target.commit_of(git, "HEAD")
+    if not head:
+        return Base(tree_id=target.empty_tree(scene.layout.object_format), name="nothing")
+    return Base(tree_id=target.tree_of(git, head), name="HEAD", commit=head)
+
+
+def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
+    """The run that reviews the snapshot: a new one, or "" where one stands already."""
+    fired, settings = scene.fired, scene.settings
+    order = Order(
+        reviewers=tuple(settings.reviewer(name) for name in settings.reviewers),
+        fail_on=settings.fail_on,
+        client=fired.client,
+        session_id=fired.session_id,
+        settle_s=settings.settle_s,
+    )
+    target = Target(
+        tree_id=taken.tree_id,
+        base=base,
+        subject="working tree",
+        skipped=taken.skipped,
+        snapshot_ms=taken.elapsed_ms,
+    )
+    key_of_verdict = launch.dedup_key(target, order)
+    standing = dedup.standing(scene.layout, key_of_verdict)
+    if standing is not None:
+        return standing.run_id
+    root = trees.temp_root(scene.env)
+    intent = launch.prepare(scene.layout, settings, target, order, root, scene.book.instance)
+    lock = scene.book.publish(intent)
+    first = dedup.claim(scene.layout, key_of_verdict, intent.run_id)
+    if first is not None:
+        scene.book.remove(intent.run_id)
+        runs.remove(intent.run_dir)
+        os.close(lock.fd)
+        return first.run_id
+    launch.supersede_queued(scene.book, intent)
+    from git_orch import supervisor
+
+    launch.by_fork(scene.book, intent, lock, supervisor.supervise)
+    return intent.run_id
+
+
+def _is_there(git: Git, tree_id: str) -> bool:
+    return git.attempt("cat-file", "-e", tree_id).code == 0
+
+
+def _ended_since(scene: Scene) -> str:
+    """One sentence on the runs of this worktree that ended, with something to say, since a session last began here."""
+    mark = os.path.join(index_folder(scene.layout), "told")
+    last = (atomic.read(mark, limit=64) or b"").decode("ascii", "replace").strip()
+    fresh = [run_id for run_id in runs.run_ids(scene.layout.runs) if run_id > last][-TOLD_AT_MOST:]
+    said = []
+    for run_id in fresh:
+        record = runs.final_record(scene.layout.run_dir(run_id)) or {}
+        if record.get("worktree_path") == scene.layout.worktree and record.get("verdict") in ("findings", "unreviewed"):
+            said.append(f"{runs.short(run_id)} {record.get('reason') or record['verdict']}")
+    if fresh:
+        atomic.write(mark, fresh[-1].encode("ascii"))
+    if not said:
+        return ""
+    return f"git-orch: {'; '.join(said)}. `git orch status` shows more."

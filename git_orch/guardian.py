@@ -1,0 +1,455 @@
+"""The guardian: a process between supervisor and job that sees to it that nothing of the job survives.
+
+    supervisor S --lifeline--> guardian G --> job and whatever it starts
+               <---status-----
+
+S forks G before it has a thread. G is PID 1 of a PID namespace (tier 1) or a child subreaper (tier 2), so everything
+that the job leaves behind becomes G's child. When the job ends, when S asks, or when the lifeline shows that S is dead,
+G ends all of it and says so only after ECHILD. If G is killed, the kernel (tier 1) or S, a subreaper too (tier 2), does
+the killing. When S is dead G writes nothing and removes nothing: that is the reaper's, which then finds the lock free.
+
+`Guard` is S's end of it; everything below `_Guardian` runs in G.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import time
+
+from git_orch import jsontext
+from git_orch.containment import TIER_NAMESPACE, Denied, Job, namespaces
+from git_orch.containment.descendants import (
+    SIGKILL,
+    cpu_seconds,
+    kill_orphans,
+    kill_to_echild,
+    own_pid,
+    reap,
+    signal_descendants,
+    subreaper,
+)
+from git_orch.containment.entry import become, close_all_but, reason_of
+from git_orch.model import Exited, NotStarted, Signalled, Unkillable, Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal  # the type checker knows no stub of the module that does the work
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
+    from git_orch.model import Outcome
+else:
+    import _signal
+
+__all__ = ["Guard", "Job"]
+
+START_TIMEOUT_S = 30.0
+UNKILLABLE_AFTER_S = 5.0
+RETRY_UNKILLABLE_S = 1.0
+MOST_GUARDIANS = 64  # of one run at once
+LONGEST_REASON = 1000  # a word must fit into one atomic write (PIPE_BUF)
+
+TERMINATE, KILL = b"T", b"K"
+SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCONT, SIGCHLD = 1, 2, 3, 15, _signal.SIGCONT, _signal.SIGCHLD
+
+_live: set[int] = set()  # the guardians of this process that are not known to be gone
+
+
+class Guard:
+    """The supervisor's end of one guardian.
+
+    Poll `fileno()` and call `read()` when it is readable, until `gone`. Where `lost` is true after a read, the guardian
+    was killed: `rescue()`. The process needs one thread, must not wait for any child but by its number, and must hand
+    the lifeline to no child that does not exec.
+
+    Attributes:
+        outcome: None while the job runs. Not a last one before `gone`: an Unkillable becomes another when at last all
+            has ended. What follows a `terminate` comes as Exited or Signalled; the supervisor knows why it asked.
+        gone: nothing of job and guardian is left: proved by ECHILD, and in tier 1 by the end of the namespace as well.
+        lost: the guardian ended without a last word.
+        fault: what went wrong inside the guardian, for the log.
+        usage: complete when `gone`.
+    """
+
+    def __init__(self) -> None:
+        self.outcome: Outcome | None = None
+        self.usage = Usage()
+        self.gone = False
+        self.lost = False
+        self.fault = ""
+        self.job_pid = 0
+        self.guardian_pid = 0
+        self._lifeline = -1
+        self._status = -1
+        self._heard = b""
+        self._last_word: Outcome | None = None
+        self._cpu_s = 0.0
+
+    @classmethod
+    def start(cls, job: Job, *, lock_fd: int | None) -> Guard:
+        """The job runs under a guardian, or `outcome` says why it did not start, and then nothing of it is left.
+
+        The guardian keeps `lock_fd` open, and with it the flock that came over by fork, and takes a record lock on the
+        first free byte from 1 on, so that F_GETLK names it. The job does not inherit it.
+        """
+        guard = cls()
+        if not hasattr(os, "fork"):
+            guard._end(NotStarted(reason="jobs cannot be run on this system yet"))
+            return guard
+        if _signal.getsignal(SIGCHLD) == _signal.SIG_IGN:  # inherited: the kernel would throw exit statuses away
+            _signal.signal(SIGCHLD, _signal.SIG_DFL)
+        try:
+            subreaper()
+            guard._launch(job, lock_fd)
+        except OSError as error:
+            guard._end(NotStarted(reason=reason_of(error, "guardian")))
+            return guard
+        guard._await_start()
+        return guard
+
+    def fileno(self) -> int:
+        """The descriptor to poll; -1 once the guardian has fallen silent."""
+        return self._status
+
+    def read(self) -> None:
+        """What the guardian has said by now is taken in; never waits."""
+        while self._status >= 0:
+            try:
+                said = os.read(self._status, 1 << 16)
+            except BlockingIOError:
+                return
+            if not said:
+                self._fall_silent()
+                return
+            *words, self._heard = (self._heard + said).split(b"\n")
+            for word in words:
+                self._hear(jsontext.loads(word))
+
+    def terminate(self) -> None:
+        """The guardian was asked for the kill ladder: SIGTERM, the job's grace, SIGKILL until ECHILD."""
+        self._order(TERMINATE)
+
+    def kill(self) -> None:
+        """The guardian was asked to kill at once."""
+        self._order(KILL)
+
+    def rescue(self, spare: Iterable[int] = ()) -> None:
+        """The guardian and all that it held is gone; Unkillable where that took too long: then call again.
+
+        For one that is lost, or that does not answer. Other guardians are spared, and the children named in `spare`;
+        every other child of this process counts as an orphan of the guardian's.
+        """
+        left = kill_orphans(UNKILLABLE_AFTER_S, _live - {self.guardian_pid} | set(spare), self._take_orphan)
+        if left:
+            self.outcome = Unkillable(pids=left)
+        elif not self.gone:
+            why = self.fault or ("it was killed" if self.lost else "it did not answer")
+            killed = Signalled(signal=SIGKILL) if self.job_pid else NotStarted(reason=f"no guardian: {why}")
+            self._end(self._last_word or killed)
+
+    def cpu_s(self) -> float:
+        """CPU seconds used so far by the job and all it started; never falls. Costs a look into /proc a process."""
+        if not self.gone and self.guardian_pid:
+            self._cpu_s = max(self._cpu_s, cpu_seconds(self.guardian_pid))
+        return max(self._cpu_s, self.usage.cpu_s)
+
+    def _launch(self, job: Job, lock_fd: int | None) -> None:
+        life_r, self._lifeline = _pipe()
+        self._status, status_w = _pipe()
+        os.set_blocking(self._status, False)
+        os.set_blocking(self._lifeline, False)
+        blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+        try:
+            child = os.fork()
+            if not child:
+                _be_guardian(job, life_r, status_w, lock_fd)
+        finally:
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
+            os.close(life_r)
+            os.close(status_w)
+        if job.containment.tier == TIER_NAMESPACE:
+            os.waitpid(child, 0)  # it only made the guardian, which is ours from here on
+        else:
+            self._know(child)
+
+    def _await_start(self) -> None:
+        poll = select.poll()
+        poll.register(self._status, select.POLLIN)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not (self.job_pid or self._status < 0) and poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            self.read()
+        if not self.gone and (self.lost or not self.job_pid):
+            self.rescue()
+
+    def _hear(self, word: Any) -> None:
+        match word:
+            case ["up", int(guardian), int(job)]:
+                self.job_pid = job
+                self._know(guardian)
+            case ["not-started", int(guardian), str(reason)]:
+                self._know(guardian)
+                self._last_word = NotStarted(reason=reason)
+            case ["unkillable", [*pids]]:
+                self.outcome = Unkillable(pids=tuple(pids))
+            case ["ended", int(status), cpu_s, int(peak)]:
+                self._last_word = _outcome_of(status)
+                self.usage = Usage(cpu_s=float(cpu_s), peak_rss_bytes=peak)
+            case ["fault", str(text)]:
+                self.fault = text
+
+    def _know(self, guardian: int) -> None:
+        if guardian:
+            self.guardian_pid = guardian
+            _live.add(guardian)
+
+    def _fall_silent(self) -> None:
+        """The status pipe has ended: with a last word the guardian is going and is waited for, else it is lost."""
+        self._close()
+        if self._last_word is None:
+            self.lost = True
+            return
+        if self.guardian_pid:
+            try:
+                os.waitpid(self.guardian_pid, 0)
+            except ChildProcessError:
+                pass
+        self._end(self._last_word)
+
+    def _take_orphan(self, pid: int, status: int, cpu_s: float, peak: int) -> None:
+        """Of a killed guardian, the use includes that of all it had reaped."""
+        if pid == self.job_pid:
+            self._last_word = _outcome_of(status)
+        used = self.usage
+        self.usage = Usage(cpu_s=used.cpu_s + cpu_s, peak_rss_bytes=max(used.peak_rss_bytes, peak))
+
+    def _order(self, order: bytes) -> None:
+        if self._lifeline < 0:
+            return
+        try:
+            os.write(self._lifeline, order)
+            os.kill(self.guardian_pid, SIGCONT)  # somebody may have stopped it; it is our child and not reaped yet
+        except OSError:
+            pass  # it is ending, or was killed: its status pipe tells
+
+    def _end(self, outcome: Outcome) -> None:
+        self._close()
+        _live.discard(self.guardian_pid)
+        self.outcome = outcome
+        self.gone = True
+        self.lost = False
+
+    def _close(self) -> None:
+        for fd in (self._lifeline, self._status):
+            if fd >= 0:
+                os.close(fd)
+        self._lifeline = self._status = -1
+
+
+class _Guardian:
+    """The process G, from its fork to its end."""
+
+    def __init__(self, job: Job, lifeline: int, status: int, lock_fd: int | None) -> None:
+        self._job = job
+        self._in_namespace = job.containment.tier == TIER_NAMESPACE
+        self._lifeline = lifeline
+        self._status = status
+        self._lock_fd = lock_fd
+        self._order = b""
+        self._job_pid = 0
+        self._job_status: int | None = None
+        self._childless = False
+        self._cpu_s = 0.0
+        self._peak = 0
+        self._report = b""
+        self._poll = select.poll()
+        self._readers: dict[int, Callable[[int], None]] = {}
+
+    def run(self) -> None:
+        """The job has run, or could not start; nothing of it is left, and the supervisor, if it lives, was told."""
+        self._settle_in()
+        started = self._start_job()
+        if not started:
+            return
+        self._until(lambda: self._job_status is not None or bool(self._order))
+        if self._order != KILL and not self._childless:
+            self._signal_all(SIGTERM)
+            self._signal_all(SIGCONT)  # what is stopped would not hear the first
+            self._until(lambda: self._childless or self._order == KILL, self._job.grace_s)
+        self._kill()
+        self._say_last_word()
+
+    def _settle_in(self) -> None:
+        """Of the supervisor's streams, signals and session nothing is left in this process."""
+        os.setsid()  # a terminal, or a SIGKILL of the supervisor's process group, does not reach it
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        os.close(null)
+        if self._lock_fd is not None:
+            _take_record_lock(self._lock_fd)
+        if not self._in_namespace:
+            subreaper()
+        wake_r, wake_w = _pipe()
+        for fd in (wake_r, wake_w):
+            os.set_blocking(fd, False)
+        for number in (SIGTERM, SIGINT, SIGHUP, SIGQUIT):
+            _signal.signal(number, _signal.SIG_IGN)
+        _signal.signal(SIGCHLD, lambda *_: None)
+        _signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        self._listen(wake_r, self._on_child)
+        self._listen(self._lifeline, self._on_lifeline)
+
+    def _start_job(self) -> bool:
+        """The job was executed, and the supervisor was told; False where it could not be, and all is over."""
+        try:
+            streams = (0, _open_output(self._job.stdout_path), _open_output(self._job.stderr_path))
+            report_r, report_w = _pipe()
+            self._job_pid = os.fork()
+        except OSError as error:
+            self._say("not-started", own_pid(), reason_of(error, "fork")[:LONGEST_REASON])
+            return False
+        if not self._job_pid:
+            become(self._job, streams, report_w)
+        for fd in (report_w, *streams[1:]):
+            os.close(fd)
+        self._listen(report_r, self._on_report)
+        self._until(lambda: report_r not in self._readers or self._order == KILL)
+        number, _, reason = self._report.partition(b"\n")
+        if reason:
+            self._until(lambda: self._childless)
+            self._say("not-started", own_pid(), reason.decode(errors="replace")[:LONGEST_REASON])
+            return False
+        self._say("up", own_pid(), int(number or 0))
+        return True
+
+    def _until(self, condition: Callable[[], bool], timeout_s: float | None = None) -> None:
+        """The condition is true or the time is up; until then it only sleeps, reaps and hears orders."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while not condition():
+            left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
+            if left_ms is not None and left_ms <= 0:
+                return
+            for fd, _ in self._poll.poll(left_ms):
+                self._readers[fd](fd)
+
+    def _listen(self, fd: int, reader: Callable[[int], None]) -> None:
+        self._readers[fd] = reader
+        self._poll.register(fd, select.POLLIN)
+
+    def _ignore(self, fd: int) -> None:
+        self._poll.unregister(fd)
+        del self._readers[fd]
+        os.close(fd)
+
+    def _on_child(self, fd: int) -> None:
+        os.read(fd, 1 << 12)
+        self._childless = reap(self._take)
+
+    def _on_lifeline(self, fd: int) -> None:
+        """Orders only grow: a SIGKILL asked for is not taken back. The end of the lifeline is the supervisor's."""
+        orders = os.read(fd, 64)
+        if not orders:
+            self._ignore(fd)
+        self._order = KILL if not orders or KILL in orders or self._order == KILL else TERMINATE
+
+    def _on_report(self, fd: int) -> None:
+        part = os.read(fd, 1 << 12)
+        self._report += part
+        if not part:
+            self._ignore(fd)
+
+    def _take(self, pid: int, status: int, cpu_s: float, peak: int) -> None:
+        if pid == self._job_pid:
+            self._job_status = status
+        self._cpu_s += cpu_s
+        self._peak = max(self._peak, peak)
+
+    def _kill(self) -> None:
+        """ECHILD: nothing is left. What resists is told of, and tried again until it goes."""
+        left = kill_to_echild(UNKILLABLE_AFTER_S, strike=lambda: self._signal_all(SIGKILL), reaped=self._take)
+        if not left:
+            return
+        self._say("unkillable", list(left))
+        self._childless = False
+        while not self._childless:
+            self._until(lambda: self._childless, RETRY_UNKILLABLE_S)
+            self._signal_all(SIGKILL)
+
+    def _signal_all(self, number: int) -> None:
+        if not self._in_namespace:
+            signal_descendants(number)
+            return
+        if os.getpid() != 1:
+            raise RuntimeError("not PID 1 of a namespace: -1 would be everybody")
+        try:
+            os.kill(-1, number)  # all but PID 1, in one step that no fork can slip through
+        except OSError:
+            pass  # there is nobody
+
+    def _say_last_word(self) -> None:
+        status = SIGKILL if self._job_status is None else self._job_status
+        self._say("ended", status, self._cpu_s, self._peak)
+
+    def _say(self, *word: object) -> None:
+        _say(self._status, *word)
+
+
+def _be_guardian(job: Job, lifeline: int, status: int, lock_fd: int | None) -> NoReturn:
+    """This process, just forked, is the guardian; in tier 1 it forks once more to be PID 1, and ends."""
+    try:
+        # First of all: the lifelines of other guardians must not stay open here for a moment longer than they have to.
+        close_all_but((lifeline, status, -1 if lock_fd is None else lock_fd))
+        if job.containment.tier == TIER_NAMESPACE:
+            namespaces.separate()
+            if os.fork():
+                os._exit(0)
+        _Guardian(job, lifeline, status, lock_fd).run()
+    except Denied as denied:
+        _say(status, "not-started", 0, denied.message[:LONGEST_REASON])
+    except BaseException as error:
+        _say(status, "fault", repr(error)[:LONGEST_REASON])
+        raise
+    finally:
+        os._exit(0)  # never back into the supervisor's code
+
+
+def _say(status: int, *word: object) -> None:
+    try:
+        os.write(status, jsontext.dumps(word).encode() + b"\n")
+    except BrokenPipeError:
+        pass  # the supervisor is dead, and the lifeline has ended or is about to
+
+
+def _take_record_lock(lock_fd: int) -> None:
+    """This process holds one byte of the lock file, and F_GETLK names it. Lost if any descriptor of it is closed here.
+
+    Raises:
+        OSError: the file system knows no locks.
+    """
+    for byte in range(1, MOST_GUARDIANS + 1):
+        try:
+            fcntl.lockf(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except (BlockingIOError, PermissionError):
+            continue  # another guardian of the same run has that byte
+        return
+
+
+def _open_output(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are none of the standard streams, which may be closed."""
+    ends = os.pipe()
+    lifted = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in ends]
+    for fd in ends:
+        os.close(fd)
+    return lifted[0], lifted[1]
+
+
+def _outcome_of(status: int) -> Outcome:
+    code = os.waitstatus_to_exitcode(status)
+    return Exited(code=code) if code >= 0 else Signalled(signal=-code)

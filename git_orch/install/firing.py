@@ -1,0 +1,199 @@
+"""The proof that an installed hook works: a session played in a scratch repository, whose review must find a fault.
+
+The lines are the very ones that the client will run, run as it does: by `sh -c`, with its JSON on standard input, and
+with all three pipes waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from git_orch import jsontext, key, layout, proc, registry, runs
+from git_orch.errors import OrchError
+from git_orch.git import Git
+from git_orch.install import launcher
+from git_orch.key import state_dir
+from git_orch.layout import Layout
+from git_orch.model import Record
+
+REVIEW_TIMEOUT_S = 30.0
+_HOOK_TIMEOUT_S = 20.0
+_CANCEL_TIMEOUT_S = 15.0
+_PAUSE_S = 0.02
+_SESSION = "00000000-0000-4000-8000-000000000000"
+_FILE = "planted.py"
+_CLEAN = b"answer = 42\n"
+_FAULT = b"<<<<<<< ours\nanswer = 42\n=======\nanswer = 43\n>>>>>>> theirs\n"
+# What steers git, git-orch or a client outside has no say in here; GIT_* is dropped by `Git` as well.
+_DROPPED = ("GIT_", "ORCH", "CLAUDE", "XDG_", "GEMINI_")
+_INTO = 'cd "$0" && exec sh -c "$1"'  # a client starts its hooks in the folder that it works in
+
+
+class Fired(Record):
+    """The hook answered after this time, and its review found the planted fault."""
+
+    answer_ms: int
+
+
+class Misfired(Record):
+    """The hook or its review did not do what it should; `reason` in words."""
+
+    reason: str
+
+
+def fire(
+    env: Mapping[str, str],
+    *,
+    line: Callable[[launcher.Event], str] = launcher.line,
+    timeout_s: float = REVIEW_TIMEOUT_S,
+) -> Fired | Misfired:
+    """A session was played with the hook lines in a scratch repository, of which nothing is left; how that went.
+
+    When the hooks last fired (`launcher.last_fired`) is as it was: this was no real one.
+    """
+    fired = launcher.last_fired(env)
+    try:
+        with _scratch(env) as scratch:
+            return _play(scratch, env, line, timeout_s)
+    except (OSError, OrchError) as error:
+        return Misfired(reason=str(error))
+    finally:
+        launcher.set_fired(env, fired)
+
+
+def _play(
+    scratch: str, env: Mapping[str, str], line: Callable[[launcher.Event], str], timeout_s: float
+) -> Fired | Misfired:
+    repository = os.path.join(scratch, "repository")
+    sealed = _sealed(scratch, env)
+    _make_repository(repository, sealed)
+    start = _answer(line("session-start"), "SessionStart", repository, sealed)
+    if isinstance(start, Misfired):
+        return start
+    _write(os.path.join(repository, _FILE), _FAULT)
+    stop = _answer(line("stop"), "Stop", repository, sealed)
+    if isinstance(stop, Misfired):
+        return stop
+    return _verdict(layout.locate(repository, sealed), sealed, timeout_s) or Fired(answer_ms=stop)
+
+
+def _answer(line: str, event: str, repository: str, env: Mapping[str, str]) -> int | Misfired:
+    """How many milliseconds the client would have waited: for the end of the hook and of all three pipes."""
+    start = time.monotonic()
+    done = proc.run(
+        ["sh", "-c", _INTO, repository, line], env=env, stdin=_payload(event, repository), timeout_s=_HOOK_TIMEOUT_S
+    )
+    took_s = time.monotonic() - start
+    if done.timed_out:
+        return Misfired(reason=f"{event} was not back after {_HOOK_TIMEOUT_S:.0f} s")
+    if done.code != 0:
+        return Misfired(reason=f"{event} ended with status {done.code}, which has to be 0")
+    said = done.stderr.decode("utf-8", "replace").strip()
+    return Misfired(reason=f"{event} said: {said.splitlines()[-1]}") if said else round(took_s * 1000)
+
+
+def _payload(event: str, repository: str) -> bytes:
+    """What Claude Code writes to a hook of that event."""
+    common = {"session_id": _SESSION, "transcript_path": "", "cwd": repository, "hook_event_name": event}
+    if event == "SessionStart":
+        return jsontext.dumps({**common, "source": "startup"}).encode("ascii")
+    last = {"permission_mode": "default", "stop_hook_active": False, "last_assistant_message": "planted"}
+    return jsontext.dumps({**common, **last}).encode("ascii")
+
+
+def _verdict(place: Layout, env: Mapping[str, str], timeout_s: float) -> Misfired | None:
+    """None where the review of the stop found the fault; it has ended, or was cancelled when its time was up."""
+    if not runs.run_ids(place.runs) and not _pending(place):
+        return Misfired(reason=_why_silent(env))
+    if not _wait(lambda: not _pending(place), timeout_s):
+        _cancel(place, env)
+        return Misfired(reason=f"its review was not done after {timeout_s:.0f} s")
+    records = [runs.final_record(place.run_dir(run_id)) for run_id in runs.run_ids(place.runs)]
+    verdicts = [str(record.get("verdict")) for record in records if record]
+    if "findings" in verdicts:
+        return None
+    reasons = [str(record.get("reason") or record.get("terminal_reason")) for record in records if record]
+    return Misfired(reason=f"its review ended as {', '.join(verdicts) or 'nothing'}: {', '.join(reasons)}")
+
+
+def _why_silent(env: Mapping[str, str]) -> str:
+    hook = launcher.path(env)
+    if not os.path.exists(hook):
+        return f"there is no {hook}"
+    if not os.access(hook, os.X_OK):
+        return f"{hook} cannot be executed (is that file system mounted noexec?)"
+    return "it came back without beginning a review"
+
+
+def _pending(place: Layout) -> list[str]:
+    try:
+        return [name for name in os.listdir(place.pending) if not name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _cancel(place: Layout, env: Mapping[str, str]) -> None:
+    book = registry.open_registry(place, key.load(env))
+    for run_id in book.run_ids() if book else ():
+        assert book is not None
+        book.ask(run_id, "cancel")
+    _wait(lambda: not _pending(place), _CANCEL_TIMEOUT_S)
+
+
+def _wait(condition: Callable[[], bool], timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
+# -- the scene
+
+
+@contextlib.contextmanager
+def _scratch(env: Mapping[str, str]) -> Iterator[str]:
+    """A folder, gone afterwards, for the repository, HOME and TMPDIR of the session."""
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="orch-install-", dir=env.get("TMPDIR") or None))
+    try:
+        for name in ("repository", "home", "tmp"):
+            os.mkdir(os.path.join(folder, name), 0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sealed(scratch: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the session: a client's, with nothing of this user's but the state folder and PATH."""
+    kept = {name: value for name, value in env.items() if not name.startswith(_DROPPED)}
+    return {
+        **kept,
+        "HOME": os.path.join(scratch, "home"),
+        "TMPDIR": os.path.join(scratch, "tmp"),
+        "XDG_STATE_HOME": os.path.dirname(state_dir(env)),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "CLAUDECODE": "1",
+        "CLAUDE_PROJECT_DIR": os.path.join(scratch, "repository"),
+    }
+
+
+def _make_repository(folder: str, env: Mapping[str, str]) -> None:
+    """A repository with a commit, in which the hooks act."""
+    git = Git(env=dict(env), cwd=folder, config=("user.name=git-orch", "user.email=git-orch@localhost"))
+    git.run("init", "--quiet", "--template=")
+    _write(os.path.join(folder, _FILE), _CLEAN)
+    git.run("add", _FILE)
+    git.run("commit", "--quiet", "--message", "clean")
+    git.run("config", "orch.enabled", "true")
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)

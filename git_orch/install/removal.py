@@ -1,0 +1,202 @@
+"""What `git orch uninstall` takes back: byte for byte where nobody edited a file since, else all that is ours in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+
+from git_orch.errors import EnvironmentProblem
+from git_orch.git import Git
+from git_orch.install import claude, files, gitconfig, launcher, receipts
+from git_orch.install.changes import HOOKS, Change, Plan, about, carry_out, settings_without
+from git_orch.install.claude import Scope
+from git_orch.layout import Layout
+from git_orch.model import Record
+
+
+class Leaving(Record):
+    """What a person wants to be rid of: one settings file, everything on this machine, or (neither) this repository."""
+
+    scope: Scope | None = None
+    everywhere: bool = False
+
+
+def plan(leaving: Leaving, layout: Layout | None, env: Mapping[str, str]) -> Plan:
+    """What has to be changed for that. `layout` is None outside a repository.
+
+    Raises:
+        EnvironmentProblem: a file cannot be written or edited.
+    """
+    return _Survey(leaving, layout, env).plan().check()
+
+
+def uninstall(leaving: Leaving, layout: Layout | None, env: Mapping[str, str]) -> Plan:
+    """It is gone; gives what was changed for that. The launcher goes with the last installation.
+
+    Raises:
+        OrchError: it could not be done, and everything is as it was.
+    """
+    with receipts.locked(env):
+        made = plan(leaving, layout, env)
+        carry_out(made, env)
+        return made if _remove_launcher(env) else made.replace(launcher="")
+
+
+class _Survey:
+    """All that may be ours, looked through once."""
+
+    def __init__(self, leaving: Leaving, layout: Layout | None, env: Mapping[str, str]) -> None:
+        self._leaving = leaving
+        self._layout = layout
+        self._env = env
+        self._git = Git(env=dict(env))
+        self._kept = receipts.load(env)
+        self._notes: list[str] = []
+
+    def plan(self) -> Plan:
+        """What is to be done."""
+        settings = [self._out_of_settings(path) for path in self._settings()]
+        left = {change.real_path for change in settings}
+        changes = [*settings, *map(self._out_of_config, self._configs(left))]
+        missing = (path for path in self._kept if not os.path.lexists(path))
+        return Plan(
+            changes=tuple(change for change in changes if change.before != change.after),
+            stale=(*(change.real_path for change in changes if change.before == change.after), *missing),
+            notes=tuple(self._notes),
+            launcher=launcher.path(self._env),
+        )
+
+    # -- the client's settings
+
+    def _settings(self) -> list[str]:
+        """The settings files to leave."""
+        if self._leaving.scope:
+            return [self._path(self._leaving.scope)]
+        here = self._layout.common_dir if self._layout else None
+        ours = [
+            receipt.path
+            for receipt in self._kept.values()
+            if receipt.kind == "claude" and receipt.common_dir
+            if self._leaving.everywhere or receipt.common_dir == here
+        ]
+        of_worktree = [self._path(scope) for scope in ("project", "local")] if self._has_worktree() else []
+        found = [path for path in of_worktree if self._is_to_leave(path)]
+        user = self._path("user")
+        if self._user_is_free(user):
+            found.append(user)
+        return _once([*found, *ours])
+
+    def _path(self, scope: Scope) -> str:
+        return claude.settings_path(scope, self._env, self._layout.worktree if self._layout else "")
+
+    def _has_worktree(self) -> bool:
+        return self._layout is not None and bool(self._layout.worktree)
+
+    def _is_to_leave(self, path: str) -> bool:
+        """Whether the file is one of ours: what somebody else committed is left to whoever did."""
+        if os.path.realpath(path) in self._kept:
+            return True
+        if not self._has_ours(path):
+            return False
+        assert self._layout is not None
+        if self._layout.git(self._env).attempt("ls-files", "--error-unmatch", "--", path).code != 0:
+            return True
+        self._notes.append(
+            f"{path} is committed and has the hook too; it does nothing here any more "
+            f"(`git orch uninstall --{'local' if path.endswith('.local.json') else 'project'}` takes it out)"
+        )
+        return False
+
+    def _user_is_free(self, path: str) -> bool:
+        """Whether no other repository needs the hooks in the user's settings."""
+        others = [] if self._leaving.everywhere else self._others()
+        if not others or not self._has_ours(path):
+            return True
+        self._notes.append(f"{path} keeps the hooks: in use by {', '.join(others)} (for all: git orch uninstall --all)")
+        return False
+
+    def _others(self) -> list[str]:
+        """The other repositories in which the hooks act."""
+        here = gitconfig.path_of(self._layout.common_dir) if self._layout else ""
+        return [
+            receipt.common_dir.removesuffix("/.git")
+            for path, receipt in self._kept.items()
+            if receipt.kind == "git-config" and path != here and gitconfig.is_enabled(self._git, _readable(path))
+        ]
+
+    def _has_ours(self, path: str) -> bool:
+        raw = files.read(path)
+        with about(path):
+            return raw is not None and _may_be_ours(raw) and claude.has_ours(raw)
+
+    def _out_of_settings(self, path: str) -> Change:
+        before, receipt = files.read(path), self._kept.get(os.path.realpath(path))
+        after = before
+        if before is not None and (_may_be_ours(before) or (receipt and claude.is_empty(before))):
+            with about(path):
+                after = settings_without(before, receipt)
+        return Change(
+            path=path,
+            kind="claude",
+            before=before,
+            after=after,
+            what=HOOKS,
+            folders=receipt.folders if receipt else (),
+            exact=receipt is not None and receipt.fits(before),
+        )
+
+    # -- git's configuration
+
+    def _configs(self, left: Iterable[str]) -> list[str]:
+        """The configurations to leave."""
+        here = [gitconfig.path_of(self._layout.common_dir)] if self._layout and not self._still_used(set(left)) else []
+        if not self._leaving.everywhere:
+            return here
+        return _once([*here, *(path for path, receipt in self._kept.items() if receipt.kind == "git-config")])
+
+    def _still_used(self, left: set[str]) -> bool:
+        """Whether, one settings file being left, another one still has the hooks for this repository."""
+        if self._leaving.scope is None:
+            return False
+        for scope in claude.SCOPES:
+            with contextlib.suppress(EnvironmentProblem):  # no such file can be here, or none that can be read
+                path = self._path(scope)
+                if os.path.realpath(path) not in left and self._has_ours(path):
+                    return True
+        return False
+
+    def _out_of_config(self, path: str) -> Change:
+        before, receipt = files.read(path), self._kept.get(path)
+        after = before if before is None else gitconfig.without(self._git, before, receipt)
+        what = ", ".join(receipt.settings if receipt else (gitconfig.ENABLED,))
+        exact = receipt is not None and receipt.fits(before)
+        return Change(path=path, kind="git-config", before=before, after=after, what=what, exact=exact)
+
+
+def _remove_launcher(env: Mapping[str, str]) -> bool:
+    """The launcher and what it noted is gone, if nothing that we know of uses it. The key stays."""
+    if receipts.load(env):
+        return False
+    with contextlib.suppress(EnvironmentProblem):  # no HOME: nobody's settings
+        if claude.uses_launcher(_readable(claude.settings_path("user", env, ""))):
+            return False
+    launcher.remove(env)
+    return True
+
+
+def _readable(path: str) -> bytes:
+    """What the file holds; nothing where it cannot be read."""
+    try:
+        return files.read(path) or b""
+    except EnvironmentProblem:
+        return b""
+
+
+def _may_be_ours(raw: bytes) -> bool:
+    return b"git-orch" in raw  # a file that is broken, but not by us, is no business of ours
+
+
+def _once(paths: Iterable[str]) -> list[str]:
+    """The paths in order, each file once."""
+    return list({os.path.realpath(path): path for path in reversed(list(paths))}.values())[::-1]

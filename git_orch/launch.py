@@ -1,0 +1,203 @@
+"""Fire and return: the entry is written, a detached supervisor holds its lock, and the caller goes on."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from git_orch import proc, registry, runs
+from git_orch import key as keys
+from git_orch.errors import EnvironmentProblem
+from git_orch.model import Record, utc_stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from git_orch.config import Settings
+    from git_orch.layout import Layout
+    from git_orch.model import Disposition, ReviewerSettings, Skipped, Threshold
+    from git_orch.registry import Intent, Lock, Registry
+    from git_orch.target import Target
+
+HANDSHAKE_S = 10.0
+BY_HAND = registry.BY_HAND
+_PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The supervisor is a bare interpreter: no site-packages of a big caller's, nothing imported that it does not need.
+_BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); from git_orch import supervisor; supervisor.main(sys.argv[2:])"
+
+
+class Order(Record):
+    """What to run, and for whom."""
+
+    reviewers: tuple[ReviewerSettings, ...]
+    fail_on: Threshold = "blocking"
+    disposition: Disposition = "discard"
+    pathspec: tuple[str, ...] = ()
+    kind: str = "code"
+    client: str = "unknown"
+    session_id: str = "unknown"
+    settle_s: float = 0.0
+
+
+def dedup_key(target: Target, order: Order) -> str:
+    """What a verdict belongs to: both trees, the kind, and the reviewers' settings."""
+    reviewers = [repr(sorted(reviewer.fields().items())) for reviewer in order.reviewers]
+    return keys.digest(
+        target.tree_id, target.base.tree_id, order.kind, order.fail_on, *order.pathspec, "reviewers", *sorted(reviewers)
+    )
+
+
+def prepare(layout: Layout, settings: Settings, target: Target, order: Order, temp_root: str, instance: str) -> Intent:
+    """The run's intent, with all that its supervisor needs to know; its lasting folder is there."""
+    now = time.time()
+    run_id = registry.make_run_id(now)
+    run_dir = layout.run_dir(run_id)
+    runs.make_folder(run_dir)
+    runs.write(run_dir, "snapshot.json", {"skipped": [skipped.fields() for skipped in target.skipped]})
+    longest = max((reviewer.timeout_s for reviewer in order.reviewers), default=0.0)
+    return registry.Intent(
+        run_id=run_id,
+        tree_id=target.tree_id,
+        base_tree_id=target.base.tree_id,
+        subject=target.subject,
+        base_name=target.base.name,
+        base_commit=target.base.commit,
+        commit_oid=target.commit,
+        head=target.head,
+        temp_root=temp_root,
+        run_dir=run_dir,
+        status_path=os.path.join(layout.pending, f"{run_id}.state"),
+        result_path=os.path.join(run_dir, "findings.json"),
+        durable=layout.durable,
+        common_dir=layout.common_dir,
+        git_dir=layout.git_dir,
+        objects=layout.objects,
+        object_format=layout.object_format,
+        worktree_path=layout.worktree,
+        started_at=utc_stamp(now),
+        deadline=utc_stamp(now + longest),
+        reviewers=order.reviewers,
+        kind=order.kind,
+        disposition=order.disposition,
+        fail_on=order.fail_on,
+        sandbox=settings.sandbox,
+        provide=settings.provide,
+        pathspec=order.pathspec,
+        client=order.client,
+        session_id=order.session_id,
+        settle_s=order.settle_s,
+        snapshot_ms=target.snapshot_ms,
+        machine_id=machine_id(),
+        boot_id=boot_id(),
+        pid_ns=pid_namespace(),
+        instance=instance,
+        dedup_key=dedup_key(target, order),
+        keep_runs=settings.keep_runs,
+        keep_days=settings.keep_days,
+        keep_bytes=settings.keep_bytes,
+    )
+
+
+def supersede_queued(book: Registry, intent: Intent) -> None:
+    """Runs of the same worktree that wait for their turn give way to this one; a running one ends first."""
+    for run_id in book.run_ids():
+        if run_id >= intent.run_id:
+            continue
+        other, state = book.intent(run_id), book.state(run_id)
+        if isinstance(other, registry.Refused) or state is None or state.status != "queued":
+            continue
+        if other.git_dir == intent.git_dir and other.client != BY_HAND:
+            book.ask(run_id, f"superseded-by {intent.run_id}")
+
+
+def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> int:
+    """A supervisor in a fresh, bare interpreter has the run; gives its pid. For callers that have much loaded.
+
+    Raises:
+        EnvironmentProblem: it did not come up; the entry is taken back.
+    """
+    ready_r, ready_w = os.pipe()
+    words = [book.live, intent.run_id, str(lock.fd), str(ready_w)]
+    argv = [proc.interpreter(), "-I", "-S", "-c", _BOOTSTRAP, _PACKAGE_PARENT, *words]
+    try:
+        pid = proc.spawn_detached(argv, env=env, inherit=(lock.fd, ready_w))
+        os.close(ready_w)
+        if not _greeted(ready_r):
+            book.remove(intent.run_id)
+            raise EnvironmentProblem("the supervisor did not come up", f"see {intent.run_dir}/supervisor.log")
+    finally:
+        os.close(ready_r)
+        os.close(lock.fd)
+    return pid
+
+
+def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Registry, Intent, Lock], None]) -> bool:
+    """A supervisor that is this very process, forked, has the run; says whether it came up. For the hook, which is bare.
+
+    The byte comes after setsid: a client may kill the hook's process group the moment that the hook returns, and a child
+    that has not left it by then is lost.
+    """
+    ready_r, ready_w = os.pipe()
+    if os.fork() == 0:
+        try:
+            detach(keep=(lock.fd, ready_w))
+            os.write(ready_w, b"x")
+            os.close(ready_w)
+            supervise(book, intent, lock)
+        finally:
+            os._exit(70)
+    os.close(ready_w)
+    try:
+        return _greeted(ready_r)
+    finally:
+        os.close(ready_r)
+
+
+def detach(keep: tuple[int, ...]) -> None:
+    """This process leads a session of its own and holds no descriptor of its caller's but those to keep.
+
+    A descriptor of the hook's that stayed open would make five clients wait for as long as the supervisor lives.
+    """
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    first = 3
+    for fd in sorted(keep):
+        os.closerange(first, fd)
+        first = fd + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 4096)
+    os.chdir("/")
+
+
+def boot_id() -> str:
+    """The id of this boot of the machine, "" where it has none."""
+    return _line("/proc/sys/kernel/random/boot_id")
+
+
+def machine_id() -> str:
+    """The id of this machine, "" where it has none."""
+    return _line("/etc/machine-id")
+
+
+def pid_namespace() -> str:
+    """The PID namespace that this process is in, "" where there is no such thing."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _greeted(fd: int) -> bool:
+    ready, _, _ = select.select([fd], [], [], HANDSHAKE_S)
+    return bool(ready) and os.read(fd, 1) == b"x"
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.readline().strip()
+    except (OSError, ValueError):
+        return ""

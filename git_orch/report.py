@@ -1,0 +1,82 @@
+"""A run's records read back as one report: what the formats print."""
+
+from __future__ import annotations
+
+from git_orch import runs
+from git_orch.model import Base, Change, Coverage, Finding, Report, Review, Skipped, Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from git_orch.model import Json
+
+
+def load(run_dir: str, *, reused: bool = False) -> Report | None:
+    """The report of a run that has ended, or None while it has not."""
+    record = runs.final_record(run_dir)
+    if record is None:
+        return None
+    found = tuple(Finding(**_known(Finding, item)) for item in _list(run_dir, "findings.json", "findings"))
+    covered = runs.read(run_dir, "coverage.json") or {}
+    return Report(
+        run_id=record["run_id"],
+        tree_id=record["tree_id"],
+        base=Base(**record.get("base", {"tree_id": record["base_tree_id"], "name": record["base_name"]})),
+        subject=record["subject"],
+        verdict=record.get("verdict", "unreviewed"),
+        reason=record.get("reason", ""),
+        status=record["status"],
+        findings=found,
+        coverage=_coverage(covered),
+        reviews=tuple(_review(item, found, covered) for item in record.get("reviewers", ()) if "outcome" in item),
+        change=Change(**record.get("change", {})),
+        materialized=record.get("materialized", ""),
+        timings_ms=record.get("timings_ms", {}),
+        run_dir=run_dir,
+        reused=reused,
+    )
+
+
+def coverage_json(coverage: Coverage, reviews: tuple[Review, ...]) -> Json:
+    """Coverage as `coverage.json` has it, with what each reviewer read."""
+    return {
+        "schema_version": "1",
+        **coverage.fields(),
+        "skipped": [skip.fields() for skip in coverage.skipped],
+        "by_reviewer": {review.name: review.reviewed for review in reviews},
+    }
+
+
+def review_json(review: Review) -> Json:
+    """A reviewer as `record.json` has it; its findings and paths are in the other files, here only their number."""
+    fields = review.fields()
+    fields.update(findings=len(review.findings), reviewed=len(review.reviewed), skipped=len(review.skipped))
+    fields["usage"] = review.usage.fields()
+    return fields
+
+
+def _review(item: Json, found: tuple[Finding, ...], covered: Json) -> Review:
+    known = _known(Review, item)
+    name = known["name"]
+    known["findings"] = tuple(finding for finding in found if finding.reviewer == name)
+    known["reviewed"] = tuple(covered.get("by_reviewer", {}).get(name, ()))
+    known["skipped"] = ()
+    known["littered"] = tuple(known.get("littered", ()))
+    known["usage"] = Usage(**known.get("usage", {}))
+    return Review(**known)
+
+
+def _coverage(covered: Json) -> Coverage:
+    return Coverage(
+        offered=tuple(covered.get("offered", ())),
+        reviewed=tuple(covered.get("reviewed", ())),
+        skipped=tuple(Skipped(**_known(Skipped, item)) for item in covered.get("skipped", ())),
+    )
+
+
+def _list(run_dir: str, name: str, key: str) -> list[Json]:
+    value = (runs.read(run_dir, name) or {}).get(key, [])
+    return value if isinstance(value, list) else []
+
+
+def _known(kind: type[Finding | Skipped | Review], item: Json) -> Json:
+    return {name: item[name] for name in kind._fields if name in item}

@@ -1,0 +1,46 @@
+"""Lines of the reviewed tree, out of the store, for those who print findings."""
+
+from __future__ import annotations
+
+import pygit2
+
+from git_orch.errors import GitError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from git_orch.store import Store
+
+
+class Source:
+    """The text of a tree's files. The store is opened by libgit2: it has no extension that libgit2 does not know, and
+    sees every object by its alternates. A SHA-256 store is read by git itself, with the same answers."""
+
+    def __init__(self, store: Store, tree_id: str) -> None:
+        self._store = store
+        self._tree_id = tree_id
+        self._read: dict[str, list[str] | None] = {}
+
+    def __call__(self, path: str, first: int, last: int) -> list[str] | None:
+        """Lines `first` to `last` of a file, without their ends; None where the tree has no such text."""
+        if path not in self._read:
+            blob = self._blob(path)
+            self._read[path] = None if blob is None else blob.decode("utf-8", "replace").splitlines()
+        lines = self._read[path]
+        return None if lines is None else lines[max(first, 1) - 1 : last]
+
+    def _blob(self, path: str) -> bytes | None:
+        if self._store.object_format != "sha1":
+            return self._by_git(path)
+        try:
+            repository = pygit2.Repository(self._store.path)
+            entry = repository[self._tree_id].peel(pygit2.Tree)[path.encode("utf-8", "surrogateescape").decode("utf-8")]
+        except (KeyError, ValueError, UnicodeDecodeError, pygit2.GitError):
+            return self._by_git(path)
+        return bytes(entry.data) if isinstance(entry, pygit2.Blob) else None
+
+    def _by_git(self, path: str) -> bytes | None:
+        try:
+            listed = self._store.git().run("rev-parse", "--verify", f"{self._tree_id}:{path}".encode("utf-8", "surrogateescape"))
+            return self._store.blob(listed.decode("ascii").strip())
+        except GitError:
+            return None

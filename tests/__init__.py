@@ -1,0 +1,1 @@
+"""The tests: `unit` (no process, no git), `integration` (real git, real processes), `acceptance` (as installed)."""

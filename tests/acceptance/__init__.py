@@ -1,0 +1,1 @@
+"""Tests of `git orch` as it is installed."""

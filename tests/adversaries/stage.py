@@ -1,0 +1,291 @@
+"""A lean supervisor with its jobs, started by a test, and what a test asks of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from git_orch.containment import Containment, View
+from tests.seal import MARKER
+from tests.waiting import wait_until
+
+ADVERSARIES = Path(__file__).parent
+PACKAGE = ADVERSARIES.parents[1] / "git_orch"
+EVENT_TIMEOUT_S = 30.0
+CAGE_TIMEOUT_S = 30.0
+NOBODY = 65534
+OUTSIDE_TMP = os.environ.get("TMPDIR", "/tmp")  # before the seal: nobody cannot enter the folders of a test
+ROOT = os.geteuid() == 0
+
+USERS = ("me", "nobody") if ROOT else ("me",)
+TIERS = (1, 2)
+
+
+def prefix(user: str) -> list[str]:
+    """What a command line begins with so that it runs as the user, without the rights that setpriv keeps till exec."""
+    if user == "me":
+        return []
+    setpriv = shutil.which("setpriv")
+    if not setpriv:
+        pytest.skip("setpriv is not installed")
+    return [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh", "-c", 'exec "$0" "$@"']
+
+
+@cache
+def interpreter(user: str) -> str:
+    """A Python that the user may execute."""
+    for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        if os.path.exists(python):
+            check = [*prefix(user), python, "-I", "-S", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+            try:
+                if subprocess.run(check, cwd="/", capture_output=True, timeout=30, check=False).returncode == 0:
+                    return python
+            except OSError:
+                pass
+    pytest.skip(f"no Python 3.11 that {user} may execute")
+
+
+@contextmanager
+def grounds(user: str, tmp_path: Path, base: str = OUTSIDE_TMP) -> Iterator[Path]:
+    """A folder of the user's that can be entered, gone afterwards."""
+    if user == "me" and base == OUTSIDE_TMP:
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(prefix="git-orch-test-", dir=base))
+    try:
+        if user != "me":
+            os.chown(folder, NOBODY, NOBODY)
+        yield folder
+    finally:
+        subprocess.run(["chmod", "-R", "u+rwx", folder], check=False, capture_output=True)
+        shutil.rmtree(folder)
+
+
+@cache
+def readable_copies() -> Path:
+    """The package and the adversaries where every user can read them; removed when the interpreter exits."""
+    import atexit
+
+    folder = Path(tempfile.mkdtemp(prefix="git-orch-test-", dir=OUTSIDE_TMP))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, folder / "git_orch", ignore=ignored)
+    shutil.copytree(ADVERSARIES, folder / "adversaries", ignore=ignored)
+    subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+    return folder
+
+
+def evil_path(user: str) -> str:
+    return str((ADVERSARIES if user == "me" else readable_copies() / "adversaries") / "evil.py")
+
+
+def run_as(user: str, body: str, *arguments: str) -> str:
+    """What a piece of Python, which finds the package and has the arguments as `argv`, prints as that user."""
+    copies = PACKAGE.parent if user == "me" else readable_copies()
+    script = f"import sys; sys.path.insert(0, sys.argv[1]); argv = sys.argv[2:]\n{body}"
+    command = [*prefix(user), interpreter(user), "-I", "-S", "-c", script, str(copies), *arguments]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@cache
+def containment_here(user: str) -> Containment:
+    """What the probe says of this machine, for that user."""
+    body = """from git_orch.containment.probe import probe
+answer = probe(argv[0])
+print(answer.tier, int(answer.overlay), answer.degraded_reason)"""
+    folder = tempfile.mkdtemp(prefix="git-orch-test-", dir=OUTSIDE_TMP)
+    try:
+        if user != "me":
+            os.chown(folder, NOBODY, NOBODY)
+        tier, overlay, reason = run_as(user, body, folder).strip("\n").split(" ", 2)
+    finally:
+        os.rmdir(folder)
+    return Containment(tier=1 if tier == "1" else 2, overlay=overlay == "1", degraded_reason=reason)
+
+
+def need_tier(tier: int, user: str = "me") -> None:
+    """The test is skipped where the machine does not give that tier."""
+    here = containment_here(user)
+    if tier < here.tier:
+        pytest.skip(f"tier {tier} is not to be had here: {here.degraded_reason}")
+
+
+class Stage:
+    """A lean supervisor in its cage. Leaving the block ends all of it; a cage that could not is a failure."""
+
+    def __init__(
+        self,
+        ground: Path,
+        argv: Sequence[str],
+        *,
+        tier: int = 2,
+        user: str = "me",
+        grace_s: float = 0.2,
+        view: View | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | str | None = None,
+        more: Sequence[Mapping[str, Any]] = (),
+        lock: Path | None = None,
+        settings: Mapping[str, float] | None = None,
+        wrapper: Sequence[str] = (),
+    ) -> None:
+        self._ground = ground
+        self._user = user
+        job: dict[str, Any] = {
+            "argv": list(argv),
+            "env": {"PATH": os.environ["PATH"], MARKER: os.environ.get(MARKER, ""), **(env or {})},
+            "cwd": str(cwd or ground),
+            "stdout_path": str(ground / "out"),
+            "stderr_path": str(ground / "err"),
+            "containment": tier,
+            "grace_s": grace_s,
+            "view": view.fields() if view else None,
+        }
+        self._setting = json.dumps(
+            {
+                "jobs": [job, *({**job, **changes} for changes in more)],
+                "lock": str(lock) if lock else None,
+                "settings": dict(settings or {}),
+            }
+        )
+        self._wrapper = wrapper
+        self._heard = b""
+
+    def __enter__(self) -> Self:
+        copies = PACKAGE.parent if self._user == "me" else readable_copies()
+        supervisor = (ADVERSARIES if self._user == "me" else copies / "adversaries") / "lean_supervisor.py"
+        leash_r, self._leash = os.pipe()
+        command = [*self._wrapper, *prefix(self._user), interpreter(self._user), "-I", "-S", str(supervisor)]
+        with (self._ground / "stage-errors").open("ab") as errors:
+            self._cage = subprocess.Popen(
+                [*command, str(copies), str(leash_r), self._setting],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                pass_fds=[leash_r],
+                cwd=self._ground,
+            )
+        os.close(leash_r)
+        self.supervisor_pid: int = self.next_event("supervisor")[0]
+        self.started: list[list[Any]] = []
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        os.close(self._leash)
+        for pipe in (self._cage.stdin, self._cage.stdout):
+            if pipe:
+                pipe.close()
+        status = self._cage.wait(CAGE_TIMEOUT_S)
+        if kind is None:
+            assert status == 0, f"the cage was not empty; {(self._ground / 'stage-errors').read_text()}"
+
+    def await_start(self, number: int = 1) -> None:
+        """So many jobs have been started, or were found not to start."""
+        while len(self.started) < number:
+            self.started.append(self.next_event("started"))
+
+    @property
+    def guardian_pid(self) -> int:
+        self.await_start()
+        pid = self.started[0][0]
+        assert isinstance(pid, int)
+        return pid
+
+    @property
+    def job_pid(self) -> int:
+        self.await_start()
+        pid = self.started[0][1]
+        assert isinstance(pid, int)
+        return pid
+
+    def order(self, order: str) -> None:
+        assert self._cage.stdin
+        self._cage.stdin.write(order.encode() + b"\n")
+        self._cage.stdin.flush()
+
+    def next_event(self, kind: str) -> list[Any]:
+        """The rest of the next event, which has to be of that kind."""
+        assert self._cage.stdout
+        while b"\n" not in self._heard:
+            ready, _, _ = select.select([self._cage.stdout], [], [], EVENT_TIMEOUT_S)
+            part = os.read(self._cage.stdout.fileno(), 1 << 16) if ready else b""
+            assert part, f"no event {kind}; {self._heard!r} {(self._ground / 'stage-errors').read_text()}"
+            self._heard += part
+        line, _, self._heard = self._heard.partition(b"\n")
+        name, *rest = json.loads(line)
+        assert name == kind, f"{name} {rest} instead of {kind}"
+        return rest
+
+    def outcome(self, number: int = 0) -> str:
+        """The last outcome of the job, as soon as its guard is gone."""
+        self.await_start(number + 1)
+        outcome, gone = self.started[number][2:4]
+        while not gone:
+            which, outcome, gone, self.cpu_s, self.peak, self.fault = self.next_event("outcome")
+            assert which == number
+        assert isinstance(outcome, str)
+        return outcome
+
+    def output(self) -> str:
+        return (self._ground / "out").read_text(errors="surrogateescape")
+
+    def errors(self) -> str:
+        return (self._ground / "err").read_text(errors="surrogateescape")
+
+
+def run_job(ground: Path, argv: Sequence[str], **options: Any) -> tuple[str, str, str]:
+    """The outcome of a job, and what it wrote to its two streams."""
+    with Stage(ground, argv, **options) as stage:
+        outcome = stage.outcome()
+        return outcome, *(
+            path.read_text(errors="surrogateescape") if path.exists() else ""
+            for path in (ground / "out", ground / "err")
+        )
+
+
+def survivors(name: str) -> list[int]:
+    """The processes, zombies not counted, that go by that name."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdecimal():
+            try:
+                stat = Path(f"/proc/{entry}/stat").read_bytes()
+            except OSError:
+                continue
+            comm, _, rest = stat.partition(b"(")[2].rpartition(b")")
+            if comm == name.encode() and rest.split()[0] not in (b"Z", b"X"):
+                found.append(int(entry))
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def stop(pid: int) -> None:
+    """The process is stopped, and has come to rest."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: state_of(pid) == "T", 10)

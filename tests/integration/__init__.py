@@ -1,0 +1,1 @@
+"""Tests on real git and real processes."""
