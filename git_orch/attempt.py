@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, findings, runs, sight, verdict
+from git_orch import atomic, findings, parking, runs, sight, tree, verdict
 from git_orch import key as keys
-from git_orch import tree as trees
 from git_orch.containment import Containment, Job
 from git_orch.errors import OrchError
 from git_orch.guardian import Guard
+from git_orch.inspection import inspect
 from git_orch.model import Cancelled, NotStarted, Record, Stalled, TimedOut, Unkillable, Usage
+from git_orch.place import make_place
 from git_orch.request import Request
 from git_orch.reviewers import answers, protocol
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from git_orch.patch import Lines
     from git_orch.registry import Intent
     from git_orch.reviewers.answers import Answer, Unusable
+    from git_orch.inspection import Inspection
+    from git_orch.place import Place
     from git_orch.store import Store
-    from git_orch.tree import Inspection, Place
 
 OUTPUT_LIMIT = 64 << 20
 
@@ -53,6 +55,7 @@ class Attempt:
         self._lock_fd = lock_fd
         self._because: Outcome | None = None
         self._answer: Answer | Unusable | None = None
+        self._inspection: Inspection | None = None
         self._review: Review | None = None
         self._place: Place | None = None
         self._request: Request | None = None
@@ -81,8 +84,8 @@ class Attempt:
     def _materialize(self) -> None:
         begun = time.monotonic()
         intent = self._subject.intent
-        self._place = trees.make_place(intent.temp_root, intent.run_id, self.settings.name, self._subject.key)
-        self.materialized = trees.materialize(self._subject.store, intent.tree_id, self._place)
+        self._place = make_place(intent.temp_root, intent.run_id, self.settings.name, self._subject.key)
+        self.materialized = tree.materialize(self._subject.store, intent.tree_id, self._place)
         self._request = Request(
             folder=self._place.request,
             tree=self._place.tree,
@@ -216,7 +219,7 @@ class Attempt:
 
     def _judge(self) -> Review:
         duration_ms = int((time.monotonic() - self._started) * 1000)
-        inspection = self._inspect()
+        self._inspection = inspection = self._inspect()
         return verdict.of_reviewer(
             self.settings,
             self.outcome,
@@ -230,7 +233,7 @@ class Attempt:
     def _inspect(self) -> Inspection | None:
         if self._place is None or self.guard is None:
             return None
-        return trees.inspect(self._place, self._subject.store, self._subject.intent.tree_id)
+        return inspect(self._place, self._subject.store, self._subject.intent.tree_id)
 
     def _read_answer(self) -> Answer | Unusable:
         request = answers.Request(
@@ -253,8 +256,8 @@ class Attempt:
 
     def leave(self, *, park: bool) -> None:
         """The tree is parked for the next run where it is as it was made; else it waits for its disposal."""
-        if park and self._place is not None:
-            trees.park(self._place, self._subject.store, self._subject.intent.tree_id)
+        if park and self._place is not None and self._inspection is not None:
+            parking.park(self._place, self._subject.store, self._inspection)
 
 
 def settled(review: Review, subject: Subject, changed_lines: Mapping[str, Lines]) -> tuple[Finding, ...]:

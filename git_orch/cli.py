@@ -249,11 +249,11 @@ def schema(name: Annotated[str, typer.Argument(metavar="NAME")]) -> int:
 @app.command(name="hook", context_settings={**_CONTEXT, "ignore_unknown_options": True})
 def hook_event(event: Annotated[str, typer.Argument(metavar="EVENT")]) -> int:
     """Do what the hook EVENT does; clients run the launcher instead, which is faster."""
-    from git_orch import hook
+    from git_orch import trigger
 
-    if event not in hook.EVENTS:
-        raise UsageError(f"no event `{event}`", f"one of: {' '.join(hook.EVENTS)}")
-    hook.main(["hook", event], dict(os.environ))
+    if event not in trigger.EVENTS:
+        raise UsageError(f"no event `{event}`", f"one of: {' '.join(trigger.EVENTS)}")
+    trigger.main(["hook", event])
     return 0
 
 

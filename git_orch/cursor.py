@@ -30,6 +30,7 @@ class Cursor:
 
     def __init__(self, top_fd: int) -> None:
         self.fd = os.open(".", FOLDER, dir_fd=top_fd)
+        self._top_fd = os.dup(self.fd)
         self.path: list[str] = []
         self._above: list[tuple[int, int]] = []
         self._here = _identity(self.fd)
@@ -39,6 +40,7 @@ class Cursor:
 
     def __exit__(self, *_: object) -> None:
         os.close(self.fd)
+        os.close(self._top_fd)
 
     def enter(self, name: str, *, by_force: bool = False) -> None:
         """The cursor is in that folder of the present one.
@@ -66,13 +68,26 @@ class Cursor:
         Raises:
             Elsewhere: the folder that was left has been moved meanwhile.
         """
-        fd = os.open("..", FOLDER, dir_fd=self.fd)
+        try:
+            fd = os.open("..", FOLDER, dir_fd=self.fd)
+        except PermissionError:  # a folder that may be read and not searched shows no way back
+            fd = self._from_top(self.path[:-1])
         if _identity(fd) != self._above[-1]:
             os.close(fd)
             raise Elsewhere(errno.ESTALE, "moved meanwhile", self.path[-1])
         os.close(self.fd)
         self.fd, self._here = fd, self._above.pop()
         return self.path.pop()
+
+    def _from_top(self, names: list[str]) -> int:
+        fd = os.dup(self._top_fd)
+        for name in names:
+            try:
+                below = os.open(name, FOLDER, dir_fd=fd)
+            finally:
+                os.close(fd)
+            fd = below
+        return fd
 
     def below(self, name: str) -> str:
         """The path from the top of something in the present folder."""

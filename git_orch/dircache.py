@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from _stat import S_ISDIR, S_ISLNK, S_ISREG
+from binascii import unhexlify
 from struct import Struct
 
 TYPE_CHECKING = False
@@ -42,6 +43,7 @@ _CTIME = Struct(">2I")
 _MODE_AT = 24
 _LOW = 0xFFFFFFFF
 _NS = 1_000_000_000
+_NULS = tuple(b"\0" * (8 - rest) for rest in range(8))
 _NAME_LENGTH = 0x0FFF
 _FLAGS_ALLOWED = _NAME_LENGTH  # any other flag (assume-unchanged, a stage, an extension) is none that we made
 
@@ -71,12 +73,12 @@ def git_mode(st_mode: int) -> int:
 
 def stat_bytes(status: os.stat_result, mode: int) -> bytes:
     """The 40 bytes that git's index would hold for a file of that status."""
-    ctime_ns, mtime_ns = status.st_ctime_ns, status.st_mtime_ns
+    changed_ns, written_ns = status.st_ctime_ns, status.st_mtime_ns
     return _STAT.pack(
-        ctime_ns // _NS & _LOW,
-        ctime_ns % _NS,
-        mtime_ns // _NS & _LOW,
-        mtime_ns % _NS,
+        changed_ns // _NS & _LOW,
+        changed_ns % _NS,
+        written_ns // _NS & _LOW,
+        written_ns % _NS,
         status.st_dev & _LOW,
         status.st_ino & _LOW,
         mode,
@@ -87,10 +89,11 @@ def stat_bytes(status: os.stat_result, mode: int) -> bytes:
 
 
 def entry(stat: bytes, oid: bytes, path: bytes) -> bytes:
-    """One entry of an index; entries stand in the order of their paths' bytes."""
+    """One entry of an index, with the object id in hex; entries stand in the order of their paths' bytes."""
+    name = unhexlify(oid)
     length = len(path)
-    head = b"%b%b%b%b" % (stat, oid, min(length, _NAME_LENGTH).to_bytes(2, "big"), path)
-    return head + b"\0" * (8 - len(head) % 8)
+    flags = min(length, _NAME_LENGTH).to_bytes(2, "big")
+    return b"%b%b%b%b%b" % (stat, name, flags, path, _NULS[(42 + len(name) + length) % 8])
 
 
 def assemble(entries: list[bytes], object_format: str) -> bytes:

@@ -5,26 +5,37 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, workspace
-from git_orch import tree as trees
+from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, trigger, workspace
+from git_orch.errors import OrchError
 from git_orch.index import folder as index_folder
 from git_orch.install import launcher
 from git_orch.launch import Order
-from git_orch.model import Base
+from git_orch.model import Base, Record
+from git_orch.place import temp_root
 from git_orch.sessions import Session
 from git_orch.target import Target
 from git_orch.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from git_orch.git import Git
-    from git_orch.hook import Fired
     from git_orch.layout import Layout
+    from git_orch.model import Json
     from git_orch.snapshot import Snapshot
 
 SWEEP_S = 0.2
 TOLD_AT_MOST = 20
 _OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+
+
+class Fired(Record):
+    """A hook that was fired: which, by whom, and the settings that hold where it was."""
+
+    event: str
+    client: str
+    session_id: str
 
 
 class Scene(Workspace):
@@ -33,15 +44,26 @@ class Scene(Workspace):
     fired: Fired
 
 
-def handle(fired: Fired) -> None:
-    """The event is dealt with; what the client should know is on standard output."""
-    env = {name: value for name, value in fired.env.items() if name not in _OF_GIT}
-    place = layout.locate(fired.cwd, env, orch_dir=fired.settings.directory)
-    launcher.note_fired(env, fired.event)
-    if not place.worktree or (fired.event == "user-prompt-submit" and _session(place, fired) is not None):
+def fire(event: str, cwd: str, payload: Json, env: Mapping[str, str]) -> None:
+    """The event is dealt with; what the client should know is on standard output, what went wrong on standard error."""
+    try:
+        _handle(event, cwd, payload, env)
+    except OrchError as error:
+        sys.stderr.write(f"git-orch: {error.message}" + (f": {error.hint}\n" if error.hint else "\n"))
+
+
+def _handle(event: str, cwd: str, payload: Json, env: Mapping[str, str]) -> None:
+    own = {name: value for name, value in env.items() if name not in _OF_GIT}
+    settings = workspace.settings_at(cwd, own)
+    if not settings.enabled:
         return
-    scene = Scene(**workspace.open_at(fired.cwd, env, fired.settings).fields(), fired=fired)
-    {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _first_event}[fired.event](scene)
+    fired = Fired(event=event, client=trigger.client(payload, env), session_id=trigger.session_id(payload))
+    place = layout.locate(cwd, own, orch_dir=settings.directory)
+    launcher.note_fired(own, event)
+    if not place.worktree or (event == "user-prompt-submit" and _session(place, fired) is not None):
+        return
+    scene = Scene(**workspace.open_at(cwd, own, settings, place).fields(), fired=fired)
+    {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _first_event}[event](scene)
 
 
 def _stop(scene: Scene) -> None:
@@ -131,7 +153,7 @@ def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
     standing = dedup.standing(scene.layout, key_of_verdict)
     if standing is not None:
         return standing.run_id
-    root = trees.temp_root(scene.env)
+    root = temp_root(scene.env)
     intent = launch.prepare(scene.layout, settings, target, order, root, scene.book.instance)
     lock = scene.book.publish(intent)
     first = dedup.claim(scene.layout, key_of_verdict, intent.run_id)
@@ -163,6 +185,6 @@ def _ended_since(scene: Scene) -> str:
             said.append(f"{runs.short(run_id)} {record.get('reason') or record['verdict']}")
     if fresh:
         atomic.write(mark, fresh[-1].encode("ascii"))
-    if not said:
+    if not said or not last:  # the first time there is no "since"
         return ""
     return f"git-orch: {'; '.join(said)}. `git orch status` shows more."

@@ -16,10 +16,11 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import sys
 import time
 
 from git_orch import jsontext
-from git_orch.containment import TIER_NAMESPACE, Denied, Job, namespaces
+from git_orch.containment import TIER_NAMESPACE, Denied, Job, linux, namespaces
 from git_orch.containment.descendants import (
     SIGKILL,
     cpu_seconds,
@@ -49,7 +50,7 @@ START_TIMEOUT_S = 30.0
 UNKILLABLE_AFTER_S = 5.0
 RETRY_UNKILLABLE_S = 1.0
 MOST_GUARDIANS = 64  # of one run at once
-LONGEST_REASON = 1000  # a word must fit into one atomic write (PIPE_BUF)
+LONGEST_REASON, MOST_NAMED = 1000, 300  # a word must fit into one atomic write (PIPE_BUF)
 
 TERMINATE, KILL = b"T", b"K"
 SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCONT, SIGCHLD = 1, 2, 3, 15, _signal.SIGCONT, _signal.SIGCHLD
@@ -291,6 +292,8 @@ class _Guardian:
             _take_record_lock(self._lock_fd)
         if not self._in_namespace:
             subreaper()
+        if sys.platform == "linux":
+            linux.set_name("orch-guardian")  # by which `killall python3` passes it over
         wake_r, wake_w = _pipe()
         for fd in (wake_r, wake_w):
             os.set_blocking(fd, False)
@@ -372,7 +375,7 @@ class _Guardian:
         left = kill_to_echild(UNKILLABLE_AFTER_S, strike=lambda: self._signal_all(SIGKILL), reaped=self._take)
         if not left:
             return
-        self._say("unkillable", list(left))
+        self._say("unkillable", left[:MOST_NAMED])
         self._childless = False
         while not self._childless:
             self._until(lambda: self._childless, RETRY_UNKILLABLE_S)

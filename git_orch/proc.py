@@ -12,8 +12,6 @@ import select
 import sys
 import time
 
-from git_orch.model import Record
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,13 +20,19 @@ SIGKILL = 9
 SIGPIPE = 13
 
 
-class Finished(Record):
-    """A process that ended: exit code (negative: the signal that ended it) and what it wrote."""
+class Finished:
+    """A process that ended: exit code (negative: the signal that ended it) and what it wrote.
 
-    code: int
-    stdout: bytes
-    stderr: bytes
-    timed_out: bool = False
+    No `Record`: a hook that has nothing to do needs this module and no other, and feels each import.
+    """
+
+    __slots__ = ("code", "stderr", "stdout", "timed_out")
+
+    def __init__(self, *, code: int, stdout: bytes, stderr: bytes, timed_out: bool = False) -> None:
+        self.code = code
+        self.stdout = stdout
+        self.stderr = stderr
+        self.timed_out = timed_out
 
 
 def run(
@@ -89,6 +93,11 @@ def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequ
         for fd in inherit:
             os.set_inheritable(fd, False)
         os.close(null)
+
+
+def readable(fd: int, timeout_s: float) -> bool:
+    """Whether there is something to read, or an end, within that time."""
+    return timeout_s > 0 and bool(select.select([fd], [], [], timeout_s)[0])
 
 
 def find_program(name: str, path: str) -> str | None:

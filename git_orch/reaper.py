@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, dedup, registry, report, runs
+from git_orch import atomic, dedup, disposal, registry, report, runs
 from git_orch import key as keys
-from git_orch import tree as trees
 from git_orch.containment import strays
 from git_orch.errors import OrchError
 from git_orch.launch import boot_id, machine_id, pid_namespace
 from git_orch.model import Coverage, Record, utc_stamp
+from git_orch.place import temp_root
 from git_orch.registry import Gone, Held, Refused
 
 TYPE_CHECKING = False
@@ -133,7 +133,8 @@ def _reap(workspace: Workspace, intent: Intent) -> bool | Refused:
         return Refused(run_id=intent.run_id, reason=f"processes of it cannot be killed: {alive}")
     if runs.final_record(intent.run_dir) is None:
         _record_orphan(workspace, intent)
-    trees.dispose(intent.temp_root, intent.run_id, workspace.key)
+    if disposal.dispose(intent.temp_root, intent.run_id, workspace.key) == "in-use":
+        return Refused(run_id=intent.run_id, reason="its tree is still in use")
     workspace.book.remove(intent.run_id)
     return True
 
@@ -200,7 +201,7 @@ def _keep_evidence(workspace: Workspace, intent: Intent) -> None:
 def _abandoned_trees(workspace: Workspace) -> tuple[str, ...]:
     """Trees in $TEMP whose run is in no registry any more, because its repository is gone: taken away after a while."""
     try:
-        root = trees.temp_root(workspace.env)
+        root = temp_root(workspace.env)
     except OrchError:
         return ()
-    return trees.sweep_abandoned(root, workspace.key, older_than_s=ABANDONED_S)
+    return disposal.sweep_abandoned(root, workspace.key, older_than_s=ABANDONED_S)

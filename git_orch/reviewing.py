@@ -6,8 +6,7 @@ import os
 import select
 import time
 
-from git_orch import atomic, findings, runs, snapshot, verdict
-from git_orch import tree as trees
+from git_orch import atomic, disposal, findings, runs, snapshot, verdict
 from git_orch.attempt import Attempt, Subject, settled
 from git_orch.config import BUILT_IN
 from git_orch.containment import Containment
@@ -16,6 +15,7 @@ from git_orch.errors import OrchError
 from git_orch.git import Git
 from git_orch.model import Change, Coverage, Record, Skipped
 from git_orch.patch import added_lines
+from git_orch.place import check_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Work:
         atomic.write(os.path.join(self._intent.run_dir, "changes.patch"), patch)
         self._size = _size(patch, len(changed))
         self._run.note("review.change", **self._size.fields())
-        trees.check_space(self._intent.temp_root, 3 * len(patch))
+        check_space(self._intent.temp_root, 3 * len(patch))
         return Subject(
             intent=self._intent,
             store=self._store,
@@ -98,7 +98,8 @@ class Work:
     def _containment(self) -> Containment:
         if not self._intent.sandbox:
             return Containment(tier=2, degraded_reason="orch.review.sandbox is false")
-        return probe(os.path.join(self._intent.temp_root, "containment"))
+        root = self._intent.temp_root
+        return probe(root, os.path.join(root, "containment.json"))
 
     # -- the loop
 
@@ -259,11 +260,11 @@ class Work:
                 return
 
 
-def dispose(intent: Intent, key: bytes) -> None:
-    """Nothing of the run's trees is left in $TEMP; `preserve` has moved them beside the records first."""
+def dispose(intent: Intent, key: bytes) -> str:
+    """Nothing of the run's trees is left in $TEMP, or the answer says why; `preserve` has moved them beside the records."""
     if intent.disposition == "preserve":
         _preserve(intent)
-    trees.dispose(intent.temp_root, intent.run_id, key)
+    return disposal.dispose(intent.temp_root, intent.run_id, key)
 
 
 def _preserve(intent: Intent) -> None:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 
-from git_orch import atomic, jsontext
-from git_orch.key import digest
+from git_orch import atomic, jsontext, session_name
 from git_orch.model import Record
 
 TYPE_CHECKING = False
@@ -29,8 +28,8 @@ class Session(Record):
 
 
 def path(durable: str, client: str, session_id: str, worktree: str) -> str:
-    """The file of a session; its name is a digest, since a client may send any string as an id."""
-    return os.path.join(durable, "sessions", digest(client, session_id, worktree)[:24] + ".json")
+    """The file of a session."""
+    return os.path.join(durable, "sessions", session_name.of(client, session_id, worktree))
 
 
 def read(durable: str, client: str, session_id: str, worktree: str) -> Session | None:

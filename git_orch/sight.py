@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from git_orch.registry import Intent
-    from git_orch.tree import Place
+    from git_orch.place import Place
 
 # Daemons of the same user that would do work for a job outside of it.
 _SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST", "DBUS_SESSION_BUS_ADDRESS", "TMUX")
@@ -31,7 +31,7 @@ def view(intent: Intent, place: Place, env: Mapping[str, str], overlay: tuple[st
         keep=(place.root,),
         writable=(),
         overlay=overlay,
-        provide=_provided(intent, place),
+        provide=_provided(intent),
     )
 
 
@@ -83,11 +83,11 @@ def _alternates(objects: str) -> list[str]:
     return [os.path.normpath(os.path.join(objects, line)) for line in lines]
 
 
-def _provided(intent: Intent, place: Place) -> tuple[tuple[str, str], ...]:
+def _provided(intent: Intent) -> tuple[tuple[str, str], ...]:
     """`orch.review.provide`: folders of the checkout (node_modules, a venv) that the tree is lent, read-only."""
     pairs = []
     for name in intent.provide:
         source = os.path.join(intent.worktree_path, name)
         if os.path.isdir(source) and not os.path.isabs(name) and ".." not in name.split("/"):
-            pairs.append((source, os.path.join(place.tree, name)))
+            pairs.append((source, name))
     return tuple(pairs)

@@ -66,21 +66,21 @@ class ObjectsMissing(GitError):
 
 
 class Changed(Record):
-    """A path that two trees have differently. An absent side has mode 0 and an object id of zeros."""
+    """A path that two trees have differently: A, D, M or T, as git says it. An absent side has zeros for both."""
 
     path: str
-    old_mode: int
-    new_mode: int
+    old_mode: str
+    new_mode: str
     old_oid: str
     new_oid: str
     status: str
 
 
 class Entry(Record):
-    """A path of a tree; `kind` is blob or commit (a gitlink), `size` -1 where it was not asked for."""
+    """A path of a tree; `kind` is blob or commit (a gitlink), `size` -1 where there is none or it was not asked for."""
 
     path: str
-    mode: int
+    mode: str
     kind: str
     oid: str
     size: int = -1
@@ -94,12 +94,16 @@ class Evidence(Record):
 
 
 class Store(Record):
-    """The store of one repository; `promisor` names the remote that a partial clone fetches from."""
+    """The store of one repository."""
 
     path: str
     object_format: str
     env: dict[str, str]
-    promisor: str = ""
+
+    @property
+    def promisor(self) -> str:
+        """The remote that a partial clone fetches from; empty where the clone is whole."""
+        return decode(atomic.read(os.path.join(self.path, _SEEN)) or b"").partition("\n")[2].rstrip("\n")
 
     @property
     def objects(self) -> str:
@@ -119,14 +123,19 @@ class Store(Record):
 
     # -- looking
 
-    def changed(self, base: str, tree: str) -> list[Changed]:
-        """The paths in which two trees differ, in git's order; a rename is a D and an A."""
-        raw = self.git().run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, tree)
+    def changed(self, base: str, tree: str, pathspec: Sequence[str] = ()) -> list[Changed]:
+        """The paths in which two trees differ, in git's order; a rename is a D and an A.
+
+        Args:
+            pathspec: only what one of these matches, with all of git's magic, from the top of the tree.
+        """
+        words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, tree, "--")
+        raw = self.git().run(*words, *map(encode, pathspec))
         items = iter(split_z(raw))
         return [_changed(head, path) for head, path in zip(items, items, strict=True)]
 
     def patch(self, base: str, tree: str, paths: Sequence[str] | None = None) -> bytes:
-        """The difference of two trees, of these paths alone where some are given, as `git apply` takes it."""
+        """The difference of two trees, as `git apply` takes it; of these very paths alone where some are given."""
         if paths is None:
             return self._patch(base, tree, [])
         return b"".join(self._patch(base, tree, part) for part in _in_parts(paths))
@@ -160,14 +169,13 @@ class Store(Record):
         missing = self.missing(tree)
         if not missing:
             return 0
-        if not self.promisor:
+        remote = self.promisor
+        if not remote:
             raise ObjectsMissing(missing, "")
         git = self.git(config=("fetch.negotiationAlgorithm=noop", "fetch.writeCommitGraph=false"))
         words = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
         wanted = "".join(f"{oid}\n" for oid in missing).encode("ascii")
-        done = git.attempt(
-            *words, "--filter=blob:none", "--stdin", self.promisor, stdin=wanted, timeout_s=FETCH_TIMEOUT_S
-        )
+        done = git.attempt(*words, "--filter=blob:none", "--stdin", remote, stdin=wanted, timeout_s=FETCH_TIMEOUT_S)
         if done.code != 0:
             raise ObjectsMissing(missing, decode(done.stderr))
         return len(missing)
@@ -323,10 +331,9 @@ def open_existing(layout: Layout, env: Mapping[str, str]) -> Store | None:
         raise EnvironmentProblem(f"{layout.store} is not whole", "remove it; a new one is made")
     if os.name != "nt" and os.lstat(layout.store).st_uid != os.geteuid():
         raise EnvironmentProblem(f"{layout.store} belongs to another user", "git-orch works for one user a clone")
-    signature, _, remote = decode(seen).rstrip("\n").partition("\n")
-    if signature != promisor.signature(layout):
-        remote = _follow_config(layout.store, layout, env)
-    return Store(path=layout.store, object_format=layout.object_format, env=dict(env), promisor=remote)
+    if decode(seen).partition("\n")[0] != promisor.signature(layout):
+        _follow_config(layout.store, layout, env)
+    return Store(path=layout.store, object_format=layout.object_format, env=dict(env))
 
 
 def _build(layout: Layout, env: Mapping[str, str]) -> None:
@@ -352,14 +359,12 @@ def _build(layout: Layout, env: Mapping[str, str]) -> None:
         raise
 
 
-def _follow_config(path: str, layout: Layout, env: Mapping[str, str]) -> str:
-    """The store promises what the repository's configuration does; gives the promisor remote's name."""
+def _follow_config(path: str, layout: Layout, env: Mapping[str, str]) -> None:
+    """The store promises what the repository's configuration does."""
     signature = promisor.signature(layout)  # before it is read: a change in between is then seen the next time
     given = promisor.settings(layout, env)
-    remote = promisor.remote(given)
     atomic.write(os.path.join(path, "config"), promisor.config_text(layout.object_format, given), mode=0o644)
-    atomic.write(os.path.join(path, _SEEN), encode(f"{signature}\n{remote}\n"), mode=0o644)
-    return remote
+    atomic.write(os.path.join(path, _SEEN), encode(f"{signature}\n{promisor.remote(given)}\n"), mode=0o644)
 
 
 def _alternate(layout: Layout) -> bytes:
@@ -379,8 +384,8 @@ def _changed(head: bytes, path: bytes) -> Changed:
     old_mode, new_mode, old_oid, new_oid, status = head[1:].decode("ascii").split(" ")
     return Changed(
         path=decode(path),
-        old_mode=int(old_mode, 8),
-        new_mode=int(new_mode, 8),
+        old_mode=old_mode,
+        new_mode=new_mode,
         old_oid=old_oid,
         new_oid=new_oid,
         status=status,
@@ -391,14 +396,14 @@ def _entry(item: bytes) -> Entry:
     head, _, path = item.partition(b"\t")
     mode, kind, oid, *rest = head.decode("ascii").split()
     size = int(rest[0]) if rest and rest[0] != "-" else -1
-    return Entry(path=decode(path), mode=int(mode, 8), kind=kind, oid=oid, size=size)
+    return Entry(path=decode(path), mode=mode, kind=kind, oid=oid, size=size)
 
 
 def _index_info(changed: list[Changed]) -> Iterable[bytes]:
     for change in changed:
         for side, mode, oid in (("base", change.old_mode, change.old_oid), ("tree", change.new_mode, change.new_oid)):
-            if mode:
-                yield b"%o %s\t%s/%s\0" % (mode, oid.encode("ascii"), side.encode("ascii"), encode(change.path))
+            if int(mode):
+                yield encode(f"{mode} {oid}\t{side}/{change.path}\0")
 
 
 def _in_parts(paths: Sequence[str]) -> Iterable[list[str]]:

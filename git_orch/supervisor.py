@@ -177,7 +177,9 @@ class Life:
         runs.write(self._intent.run_dir, runs.RECORD, record)
         if ending.verdict == "unreviewed":
             dedup.unclaim(self._intent.durable, self._intent.dedup_key, self._intent.run_id)
-        reviewing.dispose(self._intent, self._key)
+        disposed = reviewing.dispose(self._intent, self._key)
+        if disposed not in ("disposed", "absent"):
+            self._journal.write("run.tree-left", reason=disposed)
         timings["dispose"] = _ms(disposing)
         timings["total"] = _ms(self._start) + self._intent.snapshot_ms
         runs.write(self._intent.run_dir, runs.RECORD, {**record, "timings_ms": timings})

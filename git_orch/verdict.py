@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from git_orch.config import BUILT_IN
 from git_orch.errors import EXIT_NO, EXIT_NOTHING, EXIT_PASS, EXIT_UNREVIEWED
 from git_orch.model import (
     SEVERITIES,
@@ -16,7 +17,7 @@ from git_orch.model import (
     Unkillable,
     Usage,
 )
-from git_orch.reviewers.reading import Answer, Unusable, shown
+from git_orch.reviewers.reading import RULE, Answer, Unusable, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from git_orch.model import Finding, Outcome, ReviewerSettings, Skipped, Threshold, Verdict
 
-RULE = "rule:"  # how the reason begins for which git-orch itself leaves a path out: lock files, generated, binary ...
-STATIC = "static"
 _EXIT_CODES = {
     "pass": EXIT_PASS,
     "findings": EXIT_NO,
@@ -94,14 +93,15 @@ def of_run(reviews: Sequence[Review], coverage: Coverage, threshold: Threshold) 
     """The verdict of all reviewers together, and why, as one sentence.
 
     `findings` if any reviewer has one at the threshold, even one that was cut short; else `unreviewed` if a required
-    one did not review, a tracked path was left out, or no reviewer read a path that was offered; else `pass`.
+    one did not review, a tracked path was left out, or an offered path is neither in the coverage nor among what a
+    reviewer read; else `pass`.
     """
     findings = [finding for review in reviews for finding in review.findings]
     if any(at_threshold(finding, threshold) for finding in findings):
         return "findings", _joined(_counted(findings, reviews), *_silent(reviews))
     if gap := _why_silent(reviews) or _left_out(coverage) or _unread(reviews, coverage):
         return "unreviewed", _joined(*gap, _counted(findings, reviews))
-    if not coverage.offered or not any(review.reviewed for review in reviews):
+    if not _read(reviews, coverage):
         return "nothing-to-review", "every changed file is left out by rule" if coverage.skipped else "no file changed"
     return "pass", _joined(_passed(reviews, coverage), _counted(findings, reviews), *_silent(reviews))
 
@@ -153,7 +153,8 @@ def _not_by_rule(skipped: Iterable[Skipped]) -> list[Skipped]:
 
 
 def _silent(reviews: Iterable[Review]) -> list[str]:
-    return [f"{review.name} did not review" for review in reviews if review.verdict == "unreviewed"]
+    missing = (review for review in reviews if review.verdict == "unreviewed")
+    return [f"{review.name} did not review{' everything' if review.reviewed else ''}" for review in missing]
 
 
 def _why_silent(reviews: Iterable[Review]) -> list[str]:
@@ -169,17 +170,28 @@ def _left_out(coverage: Coverage) -> list[str]:
 
 def _unread(reviews: Sequence[Review], coverage: Coverage) -> list[str]:
     """The paths that were offered and that no reviewer read."""
-    read = {path for review in reviews for path in review.reviewed}
+    read = _read(reviews, coverage)
     ruled = {skipped.path for skipped in coverage.skipped if skipped.reason.startswith(RULE)}
     left = [path for path in coverage.offered if path not in read and path not in ruled]
     return [f"no reviewer read {_named(left)}"] if left else []
 
 
+def _readers(reviews: Iterable[Review]) -> list[Review]:
+    return [review for review in reviews if review.reviewed or review.verdict != "unreviewed"]
+
+
+def _read(reviews: Iterable[Review], coverage: Coverage) -> set[str]:
+    """The offered paths that were read; what the coverage claims counts only if somebody read at all."""
+    readers = _readers(reviews)
+    read = {path for review in readers for path in review.reviewed}
+    return read.union(coverage.reviewed if readers else ()).intersection(coverage.offered)
+
+
 def _passed(reviews: Sequence[Review], coverage: Coverage) -> str:
-    readers = [review for review in reviews if review.reviewed]
-    read = len({path for review in readers for path in review.reviewed}.intersection(coverage.offered))
+    readers = _readers(reviews)
+    read = len(_read(reviews, coverage))
     offered = len(coverage.offered)
-    if [review.name for review in reviews] == [STATIC]:
+    if [review.name for review in reviews] == [BUILT_IN]:
         return f"{_plural(read, 'file')}, built-in checks only, no agent read them"
     *names, last = [review.name for review in readers]
     by = f"{', '.join(names)} and {last}" if names else last

@@ -42,7 +42,9 @@ def settings_at(cwd: str, env: Mapping[str, str]) -> Settings:
     return config.read(git, env)
 
 
-def open_at(cwd: str, env: Mapping[str, str], settings: Settings | None = None) -> Workspace:
+def open_at(
+    cwd: str, env: Mapping[str, str], settings: Settings | None = None, place: Layout | None = None
+) -> Workspace:
     """The repository that `cwd` lies in, with `.orch` and the store made where they were not there yet.
 
     Raises:
@@ -51,7 +53,7 @@ def open_at(cwd: str, env: Mapping[str, str], settings: Settings | None = None) 
         UsageError: a setting is wrong.
     """
     settings = settings or settings_at(cwd, env)
-    place = layout.locate(cwd, env, orch_dir=settings.directory)
+    place = place or layout.locate(cwd, env, orch_dir=settings.directory)
     # From here on the repository is known: a GIT_DIR or GIT_INDEX_FILE of the caller's would only lead astray.
     own = {name: value for name, value in env.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")}
     secret = key.load(own)

@@ -6,13 +6,13 @@ import os
 import sys
 
 from git_orch import dedup, launch, report, runs, target
-from git_orch import tree as trees
 from git_orch import verdict as verdicts
 from git_orch.commands import following, speaking
 from git_orch.errors import EXIT_INTERRUPTED, UsageError
 from git_orch.formats.terminal import Terminal
 from git_orch.launch import Order
 from git_orch.model import SCHEMA_VERSION, Record, Report
+from git_orch.place import temp_root
 from git_orch.registry import BY_HAND
 from git_orch.source import Source
 from git_orch.target import Question
@@ -88,7 +88,7 @@ def _start(options: Options, workspace: Workspace, wanted: Target, order: Order)
     standing = None if _must_be_new(options) else dedup.standing(workspace.layout, key)
     if standing is not None:
         return report.load(workspace.layout.run_dir(standing.run_id), reused=True) or standing.run_id
-    root = trees.temp_root(workspace.env)
+    root = temp_root(workspace.env)
     intent = launch.prepare(workspace.layout, workspace.settings, wanted, order, root, workspace.book.instance)
     try:
         lock = workspace.book.publish(intent)

@@ -25,7 +25,7 @@ from git_orch.containment.entry import close_all_but, reason_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the type checker knows no stub of the module that does the work
-    from typing import Any, NoReturn
+    from typing import NoReturn
 else:
     import _signal
 
@@ -41,8 +41,9 @@ def probe(scratch: str, cache: str = "", *, refresh: bool = False) -> Containmen
     """How well a job can be contained here; tier 2 with the reason in words where it is not tier 1.
 
     `scratch` is a folder of ours on the file system where trees will lie: whether overlays work depends on it. `cache`
-    is a file that remembers the answer until the next boot, for each set of rights; one that cannot be read or written
-    costs the 20 ms of the attempt. `refresh` asks anew.
+    is a file that remembers until the next boot for which sets of rights tier 1 held; one that cannot be read or
+    written costs the 20 ms of the attempt. A lesser answer is not remembered, as it may be of the moment, or a person
+    about to put it right. `refresh` asks anew.
     """
     if sys.platform == "darwin":
         return Containment(tier=TIER_DARWIN, degraded_reason="macOS has no PID namespaces")
@@ -51,9 +52,10 @@ def probe(scratch: str, cache: str = "", *, refresh: bool = False) -> Containmen
     boot, circumstances = _circumstances(scratch)
     remembered = _recall(cache, boot)
     if circumstances in remembered and not refresh:
-        return _containment(*remembered[circumstances])
+        return Containment(tier=TIER_NAMESPACE, overlay=remembered[circumstances])
     answer = _try_all(scratch)
-    _remember(cache, boot, {**remembered, circumstances: [answer.tier, answer.degraded_reason, answer.overlay]})
+    if answer.tier == TIER_NAMESPACE:
+        _remember(cache, boot, {**remembered, circumstances: answer.overlay})
     return answer
 
 
@@ -125,6 +127,9 @@ def _be_tried(stage: str, report_w: int, with_overlay: bool) -> NoReturn:
         if init := os.fork():
             os.waitpid(init, 0)
         elif job := os.fork():
+            # Nobody kills PID 1 when its parent is killed; without a handler of its own it would ignore the alarm.
+            _signal.signal(_signal.SIGALRM, lambda *_: os._exit(1))
+            _signal.setitimer(_signal.ITIMER_REAL, TIMEOUT_S)
             os.waitpid(job, 0)
         else:
             _try_fences(stage, with_overlay)
@@ -187,34 +192,24 @@ def _circumstances(scratch: str) -> tuple[str, str]:
     return _content("/proc/sys/kernel/random/boot_id").strip().decode(), " ".join(facts)
 
 
-def _recall(cache: str, boot: str) -> dict[str, Any]:
+def _recall(cache: str, boot: str) -> dict[str, bool]:
+    """For each circumstance in which tier 1 held since that boot, whether overlays did."""
     try:
         known = jsontext.loads(atomic.read(cache) or b"{}") if cache else {}
     except jsontext.JsonTextError:
         return {}
     match known:
-        case {"version": 1, "boot": str(then), "answers": dict(answers)} if then == boot:
-            return {key: answer for key, answer in answers.items() if _is_answer(answer)}
+        case {"version": 1, "boot": str(then), "overlay": dict(overlay)} if then == boot:
+            return {key: value for key, value in overlay.items() if isinstance(value, bool)}
     return {}
 
 
-def _is_answer(answer: object) -> bool:
-    match answer:
-        case [1 | 2, str(), bool()]:
-            return True
-    return False
-
-
-def _containment(tier: Any, degraded_reason: str, overlay: bool) -> Containment:
-    return Containment(tier=tier, degraded_reason=degraded_reason, overlay=overlay)
-
-
-def _remember(cache: str, boot: str, answers: dict[str, Any]) -> None:
+def _remember(cache: str, boot: str, overlay: dict[str, bool]) -> None:
     if not cache:
         return
-    latest = dict(list(answers.items())[-MOST_REMEMBERED:])
+    latest = dict(list(overlay.items())[-MOST_REMEMBERED:])
     try:
-        atomic.write(cache, jsontext.dumps({"version": CACHE_VERSION, "boot": boot, "answers": latest}).encode())
+        atomic.write(cache, jsontext.dumps({"version": CACHE_VERSION, "boot": boot, "overlay": latest}).encode())
     except OSError:
         pass
 

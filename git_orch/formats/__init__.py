@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
 from git_orch.errors import UsageError
 from git_orch.formats.terminal import Terminal, shown
 
@@ -84,6 +82,8 @@ def schema(name: str) -> str:
     Raises:
         UsageError: there is none.
     """
+    from importlib import resources
+
     if name not in SCHEMAS:
         raise UsageError(f"no schema `{shown(name)}`", f"one of: {' '.join(SCHEMAS)}")
     return resources.files(__name__).joinpath("schema", f"{name}.json").read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ def document(value: Json) -> str:
 def dumps(value: Any) -> str:
     """The value as JSON without a line end."""
     text = orjson.dumps(_sound(value)).decode("utf-8")
-    return text if text.isascii() else _UNSEEN.sub(_escape, text)
+    return _UNSEEN.sub(_escape, text)
 
 
 def _sound(value: Any) -> Any:
@@ -66,12 +66,12 @@ def is_utf8(path: str) -> bool:
     return _SURROGATE.search(path) is None
 
 
-def path_bytes(path: str) -> bytes:
-    """The path as git has it."""
+def as_bytes(text: str) -> bytes:
+    """A path, or a line, as git has it."""
     try:
-        return path.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that no byte of a path became: a reviewer's invention
-        return replaced(path).encode("utf-8")
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that no byte became: a reviewer's invention
+        return replaced(text).encode("utf-8")
 
 
 def path_fields(path: str) -> Json:
@@ -82,7 +82,7 @@ def path_fields(path: str) -> Json:
 
 
 def _b64(path: str) -> str:
-    return base64.b64encode(path_bytes(path)).decode("ascii")
+    return base64.b64encode(as_bytes(path)).decode("ascii")
 
 
 def render(report: Report) -> str:

@@ -6,7 +6,7 @@ diagnostic has a location, for reviewdog does not start without one.
 
 from __future__ import annotations
 
-from git_orch.formats.json_ import document, replaced
+from git_orch.formats.json_ import as_bytes, document, replaced
 from git_orch.formats.sarif import safe
 from git_orch.formats.words import by_weight, in_full, silent, why_silent, why_unreviewed
 
@@ -63,4 +63,4 @@ def _column(path: str, line: int, column: int, source: Source) -> Json:
     lines = source(path, line, line) if column > 0 else None
     if not lines:
         return {}
-    return {"column": len(lines[0][: column - 1].encode("utf-8", "surrogateescape")) + 1}
+    return {"column": len(as_bytes(lines[0][: column - 1])) + 1}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import urllib.parse
 
 import git_orch
-from git_orch.formats.json_ import document, path_bytes
+from git_orch.formats.json_ import as_bytes, document
 from git_orch.formats.terminal import shown
 from git_orch.formats.words import by_weight, in_full, silent, why_silent, why_unreviewed
 from git_orch.runs import short
@@ -85,7 +85,7 @@ def _result(finding: Finding, rule_index: int) -> Json:
 
 def _artifact(path: str) -> Json:
     """A relative reference of the path's very bytes."""
-    return {"uri": urllib.parse.quote(path_bytes(path), safe="/"), "uriBaseId": ROOT}
+    return {"uri": urllib.parse.quote(as_bytes(path), safe="/"), "uriBaseId": ROOT}
 
 
 def _region(finding: Finding) -> Json:

@@ -47,7 +47,7 @@ class Terminal(Record):
         """What the stream can show, by the stream and by NO_COLOR, CLICOLOR_FORCE, TERM and COLUMNS."""
         tty = _is_tty(stream)
         smart = tty and env.get("TERM") != "dumb"
-        forced = env.get("CLICOLOR_FORCE", "0") != "0"
+        forced = env.get("CLICOLOR_FORCE", "0") not in ("", "0")
         return cls(
             width=_width(stream, tty, env),
             colour=not env.get("NO_COLOR") and (smart or forced),

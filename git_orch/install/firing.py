@@ -138,11 +138,12 @@ def _pending(place: Layout) -> list[str]:
 
 
 def _cancel(place: Layout, env: Mapping[str, str]) -> None:
-    book = registry.open_registry(place, key.load(env))
-    for run_id in book.run_ids() if book else ():
-        assert book is not None
-        book.ask(run_id, "cancel")
-    _wait(lambda: not _pending(place), _CANCEL_TIMEOUT_S)
+    with contextlib.suppress(OrchError):  # what is no registry has no run to cancel
+        book = registry.open_registry(place, key.load(env))
+        if book is not None:
+            for run_id in book.run_ids():
+                book.ask(run_id, "cancel")
+            _wait(lambda: not _pending(place), _CANCEL_TIMEOUT_S)
 
 
 def _wait(condition: Callable[[], bool], timeout_s: float) -> bool:

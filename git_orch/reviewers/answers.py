@@ -42,11 +42,10 @@ def read(
     fault = _fault(outcome, given)
     if isinstance(given, Answer) and not fault:
         return given.replace(findings=findings)
-    reason = given.reason if isinstance(given, Unusable) else ""
-    empty = isinstance(given, Unusable) and given.empty
-    if not isinstance(outcome, Exited):
-        return Unusable(reason=fault, note=_note(raw), findings=findings)
-    return Unusable(reason=": ".join(filter(None, (fault, reason))), note=_note(raw), findings=findings, empty=empty)
+    # What a job that we ended had written by then is no reason of its own.
+    said = given if isinstance(given, Unusable) and isinstance(outcome, Exited) else Unusable(reason="")
+    reason = ": ".join(filter(None, (fault, said.reason)))
+    return Unusable(reason=reason, note=_note(raw), findings=findings, empty=said.empty)
 
 
 def _parsed(settings: ReviewerSettings, raw: bytes, raw_stderr: bytes, request: Request) -> Answer | Unusable:

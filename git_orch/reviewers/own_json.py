@@ -10,9 +10,10 @@ stand for one that is not UTF-8. Keys that are not known are passed over; an opt
 
 from __future__ import annotations
 
+from git_orch.config import BUILT_IN
 from git_orch.model import SCHEMA_VERSION, SEVERITIES, Finding
 from git_orch.reviewers import reading
-from git_orch.reviewers.reading import Answer, Malformed, Unusable, number, objects, text
+from git_orch.reviewers.reading import RULE, Answer, Malformed, Unusable, number, objects, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,12 +59,18 @@ def _reason(document: Json) -> str:
 def _coverage(document: Json, settings: ReviewerSettings, request: Request) -> Accounts:
     listed = [_listed(entry, request) for entry in reading.listing(document, "files", required=True)]
     proven = {path for path, token in listed if not request.tokens or (token and token == request.tokens.get(path))}
-    # The reviewer's words come second, so that no reason of its own making reads as a `rule:` of ours.
     excuses = {path: f"listed by {settings.name} without its token" for path, _ in listed if path not in proven}
     for entry in objects(document, "skipped"):
-        excuse = reading.shown(text(entry, "reason") or "no reason given")
-        excuses[reading.path_of(entry, request)] = f"skipped by {settings.name}: {excuse}"
+        excuses[reading.path_of(entry, request)] = _excuse(text(entry, "reason"), settings)
     return reading.account(request, proven, excuses, f"not listed by {settings.name}")
+
+
+def _excuse(given: str, settings: ReviewerSettings) -> str:
+    """Why a path was skipped. Only the built-in checks may call it a rule of ours, which is no gap in the coverage."""
+    said = reading.shown(given or "no reason given")
+    if settings.name == BUILT_IN and not settings.command and said.startswith(RULE):
+        return said
+    return f"skipped by {settings.name}: {said}"
 
 
 def _listed(entry: Any, request: Request) -> tuple[str, str]:

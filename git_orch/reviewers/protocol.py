@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Isolated: nothing of the tree that it runs in, nor of PYTHONPATH, is imported.
 _RUN_STATIC = (
-    "import sys; sys.path.append(sys.argv.pop(1)); from git_orch.reviewers.static.__main__ import main; sys.exit(main())"
+    "import sys; sys.path.append(sys.argv.pop(1)); import os; from git_orch.reviewers.static.__main__ import main; sys.exit(main(os.environ))"
 )
 
 

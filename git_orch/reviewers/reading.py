@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SHOWN_LIMIT = 200
 NOTE_LIMIT = 4000
+RULE = "rule:"  # how the reason begins for which git-orch itself leaves a path out: lock files, generated, binary ...
 
 
 class Request(Record):

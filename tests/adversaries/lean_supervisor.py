@@ -36,8 +36,8 @@ def main() -> NoReturn:
         os.close(leash)
         try:
             supervise(jsontext.loads(sys.argv[3]))
-        except BaseException:
-            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        except BaseException:  # noqa: BLE001 - it must be seen, and must not go on in the cage's code
+            sys.excepthook(*sys.exc_info())
             sys.stderr.flush()
         finally:
             os._exit(1)

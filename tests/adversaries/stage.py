@@ -10,8 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -126,6 +127,17 @@ def need_tier(tier: int, user: str = "me") -> None:
         pytest.skip(f"tier {tier} is not to be had here: {here.degraded_reason}")
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the supervisor tells of one guard."""
+
+    outcome: str
+    gone: bool
+    cpu_s: float
+    peak_rss_bytes: int
+    fault: str
+
+
 class Stage:
     """A lean supervisor in its cage. Leaving the block ends all of it; a cage that could not is a failure."""
 
@@ -182,8 +194,12 @@ class Stage:
                 cwd=self._ground,
             )
         os.close(leash_r)
-        self.supervisor_pid: int = self.next_event("supervisor")[0]
-        self.started: list[list[Any]] = []
+        self.supervisor_pid = 0
+        self.started: list[tuple[int, int]] = []
+        self.facts: dict[int, Facts] = {}
+        self.lost: list[int] = []
+        self._cpu_s: dict[int, float] = {}
+        self._await(lambda: self.supervisor_pid, "supervisor")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -197,66 +213,80 @@ class Stage:
 
     def await_start(self, number: int = 1) -> None:
         """So many jobs have been started, or were found not to start."""
-        while len(self.started) < number:
-            self.started.append(self.next_event("started"))
+        self._await(lambda: len(self.started) >= number, "started")
 
     @property
     def guardian_pid(self) -> int:
         self.await_start()
-        pid = self.started[0][0]
-        assert isinstance(pid, int)
-        return pid
+        return self.started[0][0]
 
     @property
     def job_pid(self) -> int:
         self.await_start()
-        pid = self.started[0][1]
-        assert isinstance(pid, int)
-        return pid
+        return self.started[0][1]
 
     def order(self, order: str) -> None:
         assert self._cage.stdin
         self._cage.stdin.write(order.encode() + b"\n")
         self._cage.stdin.flush()
 
-    def next_event(self, kind: str) -> list[Any]:
-        """The rest of the next event, which has to be of that kind."""
-        assert self._cage.stdout
-        while b"\n" not in self._heard:
-            ready, _, _ = select.select([self._cage.stdout], [], [], EVENT_TIMEOUT_S)
-            part = os.read(self._cage.stdout.fileno(), 1 << 16) if ready else b""
-            assert part, f"no event {kind}; {self._heard!r} {(self._ground / 'stage-errors').read_text()}"
-            self._heard += part
-        line, _, self._heard = self._heard.partition(b"\n")
-        name, *rest = json.loads(line)
-        assert name == kind, f"{name} {rest} instead of {kind}"
-        return rest
-
     def outcome(self, number: int = 0) -> str:
         """The last outcome of the job, as soon as its guard is gone."""
-        self.await_start(number + 1)
-        outcome, gone = self.started[number][2:4]
-        while not gone:
-            which, outcome, gone, self.cpu_s, self.peak, self.fault = self.next_event("outcome")
-            assert which == number
-        assert isinstance(outcome, str)
-        return outcome
+        self._await(lambda: number in self.facts and self.facts[number].gone, f"outcome {number}")
+        return self.facts[number].outcome
+
+    def await_outcome(self, outcome: str, number: int = 0) -> None:
+        """The job has that outcome for now."""
+        self._await(lambda: number in self.facts and self.facts[number].outcome == outcome, outcome)
+
+    def await_loss(self, number: int = 0) -> None:
+        """The supervisor has found the guardian dead."""
+        self._await(lambda: number in self.lost, f"lost {number}")
+
+    def cpu_s(self, number: int = 0) -> float:
+        """What the guard says of CPU use at this moment."""
+        self._cpu_s.pop(number, None)
+        self.order(f"cpu {number}")
+        self._await(lambda: number in self._cpu_s, "cpu")
+        return self._cpu_s[number]
+
+    def _await(self, condition: Callable[[], object], what: str) -> None:
+        assert self._cage.stdout
+        while not condition():
+            ready, _, _ = select.select([self._cage.stdout], [], [], EVENT_TIMEOUT_S)
+            part = os.read(self._cage.stdout.fileno(), 1 << 16) if ready else b""
+            assert part, f"no event {what}; {self.facts} {(self._ground / 'stage-errors').read_text()}"
+            *lines, self._heard = (self._heard + part).split(b"\n")
+            for line in lines:
+                self._take(*json.loads(line))
+
+    def _take(self, event: str, *about: Any) -> None:
+        match event, about:
+            case "supervisor", [pid]:
+                self.supervisor_pid = pid
+            case "started", [guardian, job, *facts]:
+                self.facts[len(self.started)] = Facts(*facts)
+                self.started.append((guardian, job))
+            case "outcome", [number, *facts]:
+                self.facts[number] = Facts(*facts)
+            case "lost", [number]:
+                self.lost.append(number)
+            case "cpu", [number, seconds]:
+                self._cpu_s[number] = seconds
 
     def output(self) -> str:
-        return (self._ground / "out").read_text(errors="surrogateescape")
-
-    def errors(self) -> str:
-        return (self._ground / "err").read_text(errors="surrogateescape")
+        return read_if_there(self._ground / "out")
 
 
 def run_job(ground: Path, argv: Sequence[str], **options: Any) -> tuple[str, str, str]:
     """The outcome of a job, and what it wrote to its two streams."""
     with Stage(ground, argv, **options) as stage:
         outcome = stage.outcome()
-        return outcome, *(
-            path.read_text(errors="surrogateescape") if path.exists() else ""
-            for path in (ground / "out", ground / "err")
-        )
+    return outcome, read_if_there(ground / "out"), read_if_there(ground / "err")
+
+
+def read_if_there(path: Path) -> str:
+    return path.read_text(errors="surrogateescape") if path.exists() else ""
 
 
 def survivors(name: str) -> list[int]:

@@ -75,7 +75,7 @@ def bring_to_end(stage: Stage, ending: str, name: str) -> None:
             assert survivors(name) == []
         case "guardian":
             os.kill(guardian, signal.SIGKILL)
-            assert stage.next_event("lost") == [0]
+            stage.await_loss()
             assert stage.outcome().startswith("Signalled(")
             assert survivors(name) == []
         case "supervisor":

@@ -160,9 +160,16 @@ PARTLY = CLEAN.replace(
     reviews=(*CLEAN.reviews, CODEX),
     findings=(LOCK,),
 )
+
+
+def letters(number: int) -> str:
+    """The number as an id is written, z to k for 0 to f."""
+    return "".join("zyxwvutsrqponmlk"[int(digit, 16)] for digit in f"{number:04x}")
+
+
 MANY = REVIEW.replace(
     findings=tuple(
-        LOCK.replace(start_line=n, end_line=n, id=f"wpsn{n}", severity="advisory" if n < 40 else "nit", path="Makefile")
+        LOCK.replace(start_line=n, end_line=n, id=letters(n), severity="advisory" if n < 40 else "nit", path="Makefile")
         for n in range(3, 72)
     ),
     reviews=REVIEW.reviews[:2],
@@ -199,7 +206,7 @@ PLACES = REVIEW.replace(
 )
 REUSED = CLEAN.replace(reused=True)
 NASTY = (
-    "a\x1b]52;c;cm0gLXJmIH4=\x07\nb\u202egnp.exe\r\n✓ pass: all is well\u2066\x9b31m\u2028::error::x ##[error]y"
+    "a\x1b]52;c;cm0gLXJmIH4=\x07\nb\u202egnp.exe\r\n✓ pass: all is well\u2066\x9b31m\u2028::error::x\x7f ##[error]y"
     "\udcff\ud800\U000e0041"
 )
 HOSTILE = REVIEW.replace(

@@ -238,6 +238,13 @@ class TestCoverage:
         skipped = [{"path": path, "reason": "rule:binary"} for path in OFFERED]
         assert verdict_of(answer_of(clean(files=[], skipped=skipped))) == "unreviewed"
 
+    def test_the_built_in_checks_can(self) -> None:
+        raw = clean(files=["a.py"], skipped=[{"path": "src/b c.py", "reason": "rule:binary"}])
+        for command, expected in (("", "pass"), ("./static", "unreviewed")):
+            reviewer = ReviewerSettings(name="static", command=command)
+            given = answers.read(reviewer, raw_result=None, raw_stdout=raw.encode(), outcome=ENDED, request=PLAIN)
+            assert verdict_of(given) == expected
+
     def test_tokens_prove_what_was_read(self) -> None:
         files = [{"path": path, "token": token} for path, token in WITH_TOKENS.tokens.items()]
         given = answer_of(clean(files=files), request=WITH_TOKENS)
@@ -469,6 +476,7 @@ class TestSarif:
             "src/./x/../b%20c.py",
             "src/b c.py",
             "/trees/1/tree/src/b%20c.py",
+            "file:///trees/1/tree/./src/b%20c.py",
             "file:///trees/1/tree/src/b%20c.py",
             "file:/trees/1/tree/src/b%20c.py",
             "file://localhost/trees/1/tree/src/b%20c.py",
@@ -501,6 +509,12 @@ class TestSarif:
         result["locations"][0]["physicalLocation"]["artifactLocation"] = {"index": 0}
         log = sarif_log(result, originalUriBaseIds=bases, artifacts=artifacts)
         assert only_finding(log, output="sarif").path == "src/b c.py"
+
+    def test_a_base_is_not_put_in_front_of_an_absolute_uri(self) -> None:
+        result = sarif_result("file:///trees/1/tree/a.py")
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] = "ROOT"
+        log = sarif_log(result, originalUriBaseIds={"ROOT": {"uri": "file:///trees/1/tree/"}})
+        assert only_finding(log, output="sarif").path == "a.py"
 
     def test_a_circle_of_uri_bases_ends(self) -> None:
         bases = {"A": {"uri": "x/", "uriBaseId": "B"}, "B": {"uri": "y/", "uriBaseId": "A"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from git_orch.formats.terminal import Terminal, cells
 from tests.unit import format_examples as examples
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+PAGE = GOLDEN.parents[1] / "docs" / "output.md"
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 WIDTHS = (40, 80, 120)
 # Places and commands are whole, so that they can be opened and pasted; a place of a nit may have a line of its own.
@@ -41,6 +43,16 @@ VIEWS: dict[str, Callable[[Terminal], str]] = {
     "show": lambda terminal: show_text(examples.SHOW, terminal),
     "show-unreviewed": lambda terminal: show_text(examples.SHOW_UNREVIEWED, terminal),
 }
+
+
+def documented(text: str) -> str:
+    """The page with each block that names a golden file replaced by what is in that file."""
+
+    def block(match: re.Match[str]) -> str:
+        golden = (GOLDEN / f"{match['name']}.txt").read_text(encoding="utf-8")
+        return f"<!-- golden: {match['name']} -->\n```\n{golden}```\n"
+
+    return re.sub(r"<!-- golden: (?P<name>\S+) -->\n```\n.*?^```\n", block, text, flags=re.DOTALL | re.MULTILINE)
 
 
 def compare(name: str, text: str) -> None:
@@ -117,3 +129,13 @@ def test_the_lines_for_a_log_as_the_golden_file() -> None:
     lines = [rows.log_start(examples.REVIEW), rows.log_row(examples.STATIC), rows.log_still("claude", 30.2)]
     lines += [rows.log_row(examples.CLAUDE), rows.log_row(examples.CODEX)]
     compare("log", "".join(f"{line}\n" for line in lines))
+
+
+def test_the_documentation_shows_what_is_printed() -> None:
+    """Last, so that UPDATE_GOLDEN has written the files before."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count("<!-- golden: ") >= 10
+    if UPDATE:
+        PAGE.write_text(documented(page), encoding="utf-8")
+        page = documented(page)
+    assert page == documented(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -58,6 +59,11 @@ REPORTS = st.builds(
 )
 
 
+ACTS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
 def harmless(text: str) -> bool:
     return all(c.isprintable() or c in "\n\u00a0\u202f\u3000\u200c\u200d" for c in text)
 
@@ -72,7 +78,7 @@ def test_no_report_harms_a_terminal_or_breaks_a_format(
         text = formats.render(report, name, terminal=terminal, source=lambda _, first, last: lines[: last - first + 1])
         text.encode("utf-8")
         assert text.endswith("\n")
-        assert harmless(text)
+        assert harmless(text) if name in FOR_PEOPLE else not ACTS.search(text)
         if name == "jsonl":
             assert all(json.loads(line)["type"] for line in text.removesuffix("\n").split("\n"))
         elif name not in FOR_PEOPLE:
@@ -102,6 +108,17 @@ def test_status_and_progress_show_no_control_character() -> None:
     assert harmless(status_text(view, Terminal()))
     assert all(harmless(line) for line in rows.live_rows(progress, Terminal()))
     assert harmless(rows.log_row(examples.CODEX.replace(reason=nasty)))
+
+
+def test_a_line_that_is_no_text_at_all_breaks_nothing() -> None:
+    for name in formats.NAMES:
+        text = formats.render(
+            examples.REVIEW,
+            name,
+            terminal=Terminal(),
+            source=lambda *_: ["\ud800\0\x7f"] * 3,
+        )
+        assert not ACTS.search(text)
 
 
 def test_escapes_in_source_lines_are_shown() -> None:

@@ -36,7 +36,7 @@ def vendored(name: str) -> Any:
     return json.loads((SCHEMAS / name).read_text(encoding="utf-8"))
 
 
-def validate(value: object, schema: Any) -> None:
+def validate(value: Any, schema: Any) -> None:
     kind = jsonschema.validators.validator_for(schema)
     kind(schema, format_checker=kind.FORMAT_CHECKER).validate(value)
 
@@ -171,14 +171,16 @@ def test_rdjson_counts_columns_in_bytes() -> None:
 @pytest.mark.parametrize(
     ("place", "expected"),
     [
-        ({"start_line": 0}, None),
-        ({"start_line": 41, "start_column": 9}, {"start": {"line": 41, "column": 9}}),
-        ({"start_line": 40, "end_line": 41, "start_column": 9}, {"start": {"line": 40}, "end": {"line": 41}}),
-        ({"start_line": 41}, {"start": {"line": 41}, "end": {"line": 41}}),
+        ((0, 0, 0), None),
+        ((41, 0, 9), {"start": {"line": 41, "column": 9}}),
+        ((40, 41, 9), {"start": {"line": 40}, "end": {"line": 41}}),
+        ((41, 0, 0), {"start": {"line": 41}, "end": {"line": 41}}),
     ],
 )
-def test_rdjson_ranges(place: dict[str, int], expected: object) -> None:
-    report = examples.REVIEW.replace(findings=(Finding(path="src/db/orders.py", message="m", **place),), reviews=())
+def test_rdjson_ranges(place: tuple[int, int, int], expected: object) -> None:
+    first, last, column = place
+    finding = Finding(path="src/db/orders.py", message="m", start_line=first, end_line=last, start_column=column)
+    report = examples.REVIEW.replace(findings=(finding,), reviews=())
     (diagnostic,) = json.loads(render(report, "rdjson"))["diagnostics"]
     assert diagnostic["location"].get("range") == expected
 

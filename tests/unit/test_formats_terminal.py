@@ -110,7 +110,7 @@ def test_a_closed_stream_is_no_terminal() -> None:
         ("caf\udce9", "caf\\xe9"),
         ("\ud800", "\\ud800"),
         ("\U000e0041", "\\U000e0041"),
-        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("नी\u200cल 👩\u200d🚀", "नी\u200cल 👩\u200d🚀"),
         ("a\u00a0b", "a\u00a0b"),
     ],
 )
@@ -137,7 +137,7 @@ def test_shown_text_is_one_harmless_line(text: str) -> None:
         ("\u1112\u1161\u11ab", 2),
         ("ｶﾅ", 2),
         ("👍", 2),
-        ("می\u200cخ", 3),
+        ("न\u200cल", 2),
     ],
 )
 def test_cells(text: str, width: int) -> None:
@@ -189,7 +189,7 @@ def test_only_a_word_that_fits_no_line_is_broken() -> None:
 def test_a_cut_line_fits_and_its_mark_is_within(text: str, start: int, length: int, room: int) -> None:
     seen, column, marked = cut_line(text, start, start + length, room, Terminal())
     assert cells(seen) <= room
-    assert 0 <= column
+    assert column >= 0
     assert marked >= 1
     assert column + marked <= room + 1
 

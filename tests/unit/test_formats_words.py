@@ -9,8 +9,10 @@ import pytest
 from git_orch import formats
 from git_orch.errors import BaseUnknown, NothingToReview, OrchError, UsageError
 from git_orch.formats import rows, words
+from git_orch.formats.blocks import GLANCE, block, whole
 from git_orch.formats.status import LineView, status_line
 from git_orch.formats.terminal import Terminal, cells
+from git_orch.model import Skipped
 from tests.unit import format_examples as examples
 
 
@@ -125,3 +127,25 @@ def test_a_log_line_is_one_line() -> None:
     assert rows.log_row(examples.CODEX.replace(reason="first\n::error::second\x1b")).splitlines() == [
         "git-orch: codex: not reviewed: first ::error::second\\x1b"
     ]
+
+
+def test_a_finding_alone_has_nothing_left_out() -> None:
+    code = "\n".join(f"line {number}" for number in range(30))
+    finding = examples.LOCK.replace(message="why " * 400, suggestion=code, fails_when="so " * 300)
+    text = whole(finding, Terminal(), examples.source)
+    said = text.split()
+    assert (said.count("why"), said.count("so"), said.count("line"), "…" in text) == (400, 300, 30, False)
+    glance = "\n".join(block(finding, Terminal(), examples.source, GLANCE))
+    assert "… 24 more lines" in glance
+    assert glance.count("why") < 160
+
+
+def test_thousands_of_paths_left_out_are_counted() -> None:
+    skipped = tuple(Skipped(path=f"vendor/{n}.js", reason="rule:vendored", tracked=n == 2999) for n in range(3000))
+    report = examples.CLEAN.replace(coverage=examples.CLEAN.coverage.replace(skipped=skipped))
+    lines = formats.render(report, "text", terminal=Terminal(), source=examples.source).splitlines()
+    listed = [line for line in lines if "rule:vendored" in line]
+    assert len(listed) == 5
+    assert "vendor/2999.js" in listed[0]
+    assert any(line.strip() == "... and 2995 more: git orch show b204" for line in lines)
+    assert any(line.startswith("  covered   3 of 3003 files; 3000 skipped") for line in lines)

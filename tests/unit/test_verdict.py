@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FINE = Exited(code=0)
 CODEX = ReviewerSettings(name="codex")
 ALL = ("a.py", "b.py", "c.py")
-COVERAGE = Coverage(offered=ALL, reviewed=ALL)
+COVERAGE = Coverage(offered=ALL)
 
 
 def finding(severity: Severity = "blocking", path: str = "a.py") -> Finding:
@@ -228,6 +228,24 @@ class TestOfRun:
                 Coverage(offered=("b.bin",), skipped=(Skipped(path="b.bin", reason="rule:binary"),)),
                 ("nothing-to-review", "every changed file is left out by rule"),
                 id="all is skipped by rule",
+            ),
+            pytest.param(
+                [review("static", reviewed=(), verdict="nothing-to-review")],
+                Coverage(offered=("gone.py",), reviewed=("gone.py",)),
+                ("pass", "1 file, built-in checks only, no agent read them"),
+                id="a deleted file has nothing to read",
+            ),
+            pytest.param(
+                [silent("codex", required=False)],
+                Coverage(offered=("gone.py",), reviewed=("gone.py",)),
+                ("unreviewed", "no reviewer read gone.py"),
+                id="coverage without a reader is none",
+            ),
+            pytest.param(
+                [review("static"), silent("codex", required=False, reviewed=("a.py",))],
+                COVERAGE,
+                ("pass", "3 of 3 files reviewed by static and codex; codex did not review everything"),
+                id="one that is not required read a part",
             ),
             pytest.param([], Coverage(), ("nothing-to-review", "no file changed"), id="nothing changed"),
         ],

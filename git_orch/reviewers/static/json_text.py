@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 from git_orch.reviewers.static.syntax import Parsed, Template, not_utf8
 from git_orch.reviewers.static.templates import is_data_template
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from git_orch.reviewers.static.source import Source
 
 RULE = "json-syntax"
+_MOST_KEYS = 50
 # Files that their own tools read as JSON with comments, whatever the suffix says.
 _COMMENTED = re.compile(
     r"\.(?:jsonc|code-workspace)$"
@@ -61,9 +63,9 @@ def _read(text: str) -> tuple[json.JSONDecodeError | None, frozenset[str]]:
     repeated: set[str] = set()
 
     def look(pairs: list[tuple[str, object]]) -> None:
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) < len(keys):
-            repeated.update(key for key in keys if keys.count(key) > 1)
+        if len(dict(pairs)) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            repeated.update(key for key, count in counts.items() if count > 1)
 
     try:
         # Numbers become floats: an integer of 5,000 digits is JSON, and yet int() refuses it.
@@ -77,7 +79,8 @@ def _repetitions(source: Source, keys: frozenset[str]) -> tuple[Finding, ...]:
     """A finding for each key that is there twice and that the difference touches."""
     if not keys:
         return ()
-    places = {key: re.compile(re.escape(json.dumps(key, ensure_ascii=False).encode()) + rb"\s*:") for key in keys}
+    told = sorted(keys)[:_MOST_KEYS]
+    places = {key: re.compile(re.escape(json.dumps(key, ensure_ascii=False).encode()) + rb"\s*:") for key in told}
     last: dict[str, int] = {}
     for number, line in source.added():
         last.update({key: number for key, place in places.items() if place.search(line)})

@@ -90,6 +90,8 @@ def _rest(source: Source, number: int, rest: str) -> tuple[int, str]:
         line = raw.decode("utf-8", "replace")
         if any(end in line for end in _END):
             return later, "\n".join(text)
+        if any(hint in raw for hint in _HINTS):  # the next one begins before this one has ended
+            return later - 1, "\n".join(text)
         if later - number <= _BODY_WITHIN_LINES:
             text.append(line)
     return min(number + _BODY_WITHIN_LINES, len(source.lines)), "\n".join(text)

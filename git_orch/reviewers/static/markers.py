@@ -7,6 +7,7 @@ and an end. A marker that was there before the difference is not told.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from git_orch.model import Record
 from git_orch.reviewers.static import kinds
@@ -33,16 +34,21 @@ class _Conflict(Record):
 
 
 def check(source: Source, *, parses: bool = False) -> Iterator[Finding]:
-    """A finding for each conflict of which the difference adds a marker. `parses`: a parser accepted the file."""
+    """A finding for each conflict of which the difference adds a marker.
+
+    `parses`: a parser accepted the file, so that in a test a whole conflict is a string of it.
+    """
     if not any(hint in source.content for hint in _HINTS):
         return
+    fences = _fences(source)
+    in_test = parses and kinds.is_test(source)
     for conflict in _conflicts(source):
         if any(source.change.adds(line) for line in conflict.lines):
             sides = " and ".join(f"`{side}`" for side in conflict.sides if side)
             yield source.finding(
                 RULE,
                 "merge conflict left in the file" + (f", between {sides}" if sides and conflict.is_whole else ""),
-                "advisory" if _is_quoted(source, conflict, parses=parses) else "blocking",
+                "advisory" if _is_example(conflict, fences) or (in_test and conflict.is_whole) else "blocking",
                 line=conflict.lines[0],
                 end_line=conflict.lines[-1],
                 suggestion="choose a side, or write what both want, and delete the markers",
@@ -86,16 +92,14 @@ def _is_quoted_mail(source: Source, number: int) -> bool:
     return any(line.startswith(b">") for line in around)
 
 
-def _is_quoted(source: Source, conflict: _Conflict, *, parses: bool) -> bool:
-    """True where a whole conflict is what the file is about: a fenced example, or a string in a test that compiles."""
-    if not conflict.is_whole:
-        return False
-    if source.suffix in kinds.MARKDOWN:
-        above = source.lines[: conflict.lines[0] - 1]
-        within = source.lines[conflict.lines[0] : conflict.lines[-1]]
-        return sum(_is_fence(line) for line in above) % 2 == 1 and not any(map(_is_fence, within))
-    return parses and kinds.is_test(source)
+def _fences(source: Source) -> list[int]:
+    """The lines that begin or end a block of code in Markdown."""
+    if source.suffix not in kinds.MARKDOWN:
+        return []
+    return [number for number, line in enumerate(source.lines, 1) if line.lstrip().startswith(_FENCE)]
 
 
-def _is_fence(line: bytes) -> bool:
-    return line.lstrip().startswith(_FENCE)
+def _is_example(conflict: _Conflict, fences: list[int]) -> bool:
+    """True for a whole conflict inside one fenced block: the document is about conflicts."""
+    before, within = bisect_left(fences, conflict.lines[0]), bisect_left(fences, conflict.lines[-1])
+    return conflict.is_whole and before % 2 == 1 and before == within

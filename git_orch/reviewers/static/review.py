@@ -136,7 +136,7 @@ def _target(source: Source) -> Target | None:
 
 
 def _lint(targets: Sequence[Target], environ: Mapping[str, str]) -> tuple[dict[bytes, list[Finding]], str]:
-    """ruff's findings by path, and why there are none if it did not look."""
+    """What ruff finds by path, and why there are none if it did not look."""
     if not targets:
         return {}, ""
     from git_orch.reviewers.static.lint import lint
