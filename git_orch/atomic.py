@@ -23,17 +23,19 @@ def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -
         _sync_folder(folder)
 
 
-def create(path: str, data: bytes, *, mode: int = 0o600) -> bool:
+def create(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> bool:
     """`path` holds `data` if nothing was there; says whether it was us who made it. Never overwrites."""
     folder = os.path.dirname(path)
     scratch = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
-        _write_new(scratch, data, mode, durable=False)
+        _write_new(scratch, data, mode, durable)
         os.link(scratch, path)
     except FileExistsError:
         return False
     finally:
         _unlink(scratch)
+    if durable:
+        _sync_folder(folder)
     return True
 
 

@@ -8,6 +8,7 @@ up to a multiple of 8 bytes. Written by us after a cold start, by `git read-tree
 from __future__ import annotations
 
 import os
+import sys
 from _stat import S_ISDIR, S_ISLNK, S_ISREG
 from binascii import unhexlify
 from struct import Struct
@@ -49,17 +50,19 @@ _FLAGS_ALLOWED = _NAME_LENGTH  # any other flag (assume-unchanged, a stage, an e
 
 
 def algorithm(object_format: str) -> Callable[[bytes], Digest]:
-    """The hash of a repository of that object format, without the 6 ms that `import hashlib` costs."""
+    """The hash of a repository of that object format: OpenSSL's, seven times as fast as the interpreter's own.
+
+    Not by way of `hashlib`, which costs as much again to import.
+    """
     name = "sha1" if object_format == "sha1" else "sha256"
-    for module in ("_sha1",) if name == "sha1" else ("_sha2", "_sha256"):  # _sha2 since Python 3.12
+    own = "_sha1" if name == "sha1" else "_sha2" if sys.version_info >= (3, 12) else "_sha256"
+    for module, function in (("_hashlib", f"openssl_{name}"), (own, name)):
         try:
-            found: Callable[[bytes], Digest] = getattr(__import__(module), name)
+            found: Callable[[bytes], Digest] = getattr(__import__(module), function)
         except ImportError:
             continue
         return found
-    import hashlib  # an interpreter that was built without its own
-
-    return hashlib.sha1 if name == "sha1" else hashlib.sha256
+    raise ImportError(f"this interpreter was built without {name}")
 
 
 def git_mode(st_mode: int) -> int:
@@ -97,9 +100,8 @@ def entry(stat: bytes, oid: bytes, path: bytes) -> bytes:
 
 
 def assemble(entries: list[bytes], object_format: str) -> bytes:
-    """The index that holds the entries."""
-    body = _HEADER.pack(b"DIRC", 2, len(entries)) + b"".join(entries)
-    return body + algorithm(object_format)(body).digest()
+    """The index that holds the entries; its checksum is left zero, which git does not look at unless it is `fsck`."""
+    return b"%b%b%b" % (_HEADER.pack(b"DIRC", 2, len(entries)), b"".join(entries), bytes(_oid_bytes(object_format)))
 
 
 def count(raw: bytes) -> int:
@@ -122,7 +124,7 @@ def entries(raw: bytes, object_format: str) -> Iterator[tuple[bytes, Known]]:
     Raises:
         ValueError: it is no index that we, or `read-tree` for us, can have made.
     """
-    oid_bytes = 20 if object_format == "sha1" else 32
+    oid_bytes = _oid_bytes(object_format)
     start = _HEADER.size
     for _ in range(_checked_count(raw)):
         oid_at = start + _STAT.size
@@ -135,6 +137,10 @@ def entries(raw: bytes, object_format: str) -> Iterator[tuple[bytes, Known]]:
         mode = int.from_bytes(stat[_MODE_AT : _MODE_AT + 4], "big")
         yield raw[path_at:end], (mode, raw[oid_at : path_at - 2].hex(), stat)
         start = end + 8 - (end - start) % 8
+
+
+def _oid_bytes(object_format: str) -> int:
+    return 20 if object_format == "sha1" else 32
 
 
 def _checked_count(raw: bytes) -> int:

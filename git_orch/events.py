@@ -85,7 +85,8 @@ def _session_start(scene: Scene) -> None:
     """What was left behind is swept, the session's base is known, and the person is told what ended since."""
     from git_orch import reaper
 
-    reaper.sweep(scene, budget_s=SWEEP_S)
+    if reaper.sweep(scene, budget_s=SWEEP_S).unfinished:
+        launch.in_background(lambda: reaper.sweep(scene))
     _first_event(scene)
     told = _ended_since(scene)
     if told:

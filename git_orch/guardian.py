@@ -260,6 +260,7 @@ class _Guardian:
         self._order = b""
         self._job_pid = 0
         self._job_status: int | None = None
+        self._reaped = 0
         self._childless = False
         self._cpu_s = 0.0
         self._peak = 0
@@ -274,12 +275,10 @@ class _Guardian:
         if not started:
             return
         self._until(lambda: self._job_status is not None or bool(self._order))
-        if self._order != KILL and not self._childless:
-            self._signal_all(SIGTERM)
-            self._signal_all(SIGCONT)  # what is stopped would not hear the first
-            self._until(lambda: self._childless or self._order == KILL, self._job.grace_s)
+        self._give_grace()
         self._kill()
-        self._say_last_word()
+        status = SIGKILL if self._job_status is None else self._job_status
+        self._say("ended", status, self._cpu_s, self._peak)
 
     def _settle_in(self) -> None:
         """Of the supervisor's streams, signals and session nothing is left in this process."""
@@ -365,36 +364,45 @@ class _Guardian:
             self._ignore(fd)
 
     def _take(self, pid: int, status: int, cpu_s: float, peak: int) -> None:
+        self._reaped += 1
         if pid == self._job_pid:
             self._job_status = status
         self._cpu_s += cpu_s
         self._peak = max(self._peak, peak)
 
+    def _give_grace(self) -> None:
+        """Everything was asked to end, once, and has ended or had its time for that, unless a SIGKILL is ordered.
+
+        Who ends may leave others behind that were born since one looked: each end is a reason to look again.
+        """
+        deadline = time.monotonic() + self._job.grace_s
+        asked: set[int] = set()
+        while not self._childless and self._order != KILL and (left_s := deadline - time.monotonic()) > 0:
+            signal_descendants(SIGTERM, SIGCONT, asked=asked)  # what is stopped would not hear the first
+            before = self._reaped
+            self._until(lambda: self._reaped != before or self._childless or self._order == KILL, left_s)  # noqa: B023
+
     def _kill(self) -> None:
         """ECHILD: nothing is left. What resists is told of, and tried again until it goes."""
-        left = kill_to_echild(UNKILLABLE_AFTER_S, strike=lambda: self._signal_all(SIGKILL), reaped=self._take)
+        left = kill_to_echild(UNKILLABLE_AFTER_S, strike=self._strike, reaped=self._take)
         if not left:
             return
         self._say("unkillable", left[:MOST_NAMED])
         self._childless = False
         while not self._childless:
             self._until(lambda: self._childless, RETRY_UNKILLABLE_S)
-            self._signal_all(SIGKILL)
+            self._strike()
 
-    def _signal_all(self, number: int) -> None:
+    def _strike(self) -> None:
         if not self._in_namespace:
-            signal_descendants(number)
+            signal_descendants(SIGKILL)
             return
         if os.getpid() != 1:
             raise RuntimeError("not PID 1 of a namespace: -1 would be everybody")
         try:
-            os.kill(-1, number)  # all but PID 1, in one step that no fork can slip through
+            os.kill(-1, SIGKILL)  # all but PID 1, in one step that no fork can slip through
         except OSError:
             pass  # there is nobody
-
-    def _say_last_word(self) -> None:
-        status = SIGKILL if self._job_status is None else self._job_status
-        self._say("ended", status, self._cpu_s, self._peak)
 
     def _say(self, *word: object) -> None:
         _say(self._status, *word)

@@ -1,4 +1,4 @@
-"""What a client's hook runs: `PYTHON -I -S hook.py EVENT`. A script is compiled at each start, so there is nothing here."""
+"""What a client's hook runs: `PYTHON -I -S hook.py EVENT`. A script is compiled at each start, so it is short."""
 
 import sys
 

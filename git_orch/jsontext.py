@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, ClassVar
 
 if TYPE_CHECKING:
 
@@ -24,6 +24,7 @@ else:
         from json.scanner import py_make_scanner as _make_scanner
 
 _SPACE = " \t\n\r"
+_LARGEST = 1.7976931348623157e308
 
 
 class JsonTextError(ValueError):
@@ -38,7 +39,7 @@ class _Context:
     object_pairs_hook = None
     parse_float = float
     parse_int = int
-    memo: dict[str, str] = {}
+    memo: ClassVar[dict[str, str]] = {}
 
     @staticmethod
     def parse_constant(name: str) -> float:
@@ -109,7 +110,7 @@ def dumps(value: Any) -> str:
         case int():
             return repr(value)
         case float():
-            if value != value or value in (float("inf"), float("-inf")):
+            if not -_LARGEST <= value <= _LARGEST:  # an infinity, or no number
                 raise TypeError(f"{value} is not JSON")
             return repr(value)
         case dict():

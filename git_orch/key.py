@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from _blake2 import blake2b
+from _operator import _compare_digest
 
 from git_orch import atomic
 from git_orch.errors import EnvironmentProblem
@@ -45,7 +46,7 @@ def load(env: Mapping[str, str]) -> bytes:
         key = atomic.read(path, limit=KEY_BYTES)
         if key is None:
             os.makedirs(folder, mode=0o700, exist_ok=True)
-            atomic.create(path, os.urandom(KEY_BYTES))
+            atomic.create(path, os.urandom(KEY_BYTES), durable=True)  # an empty one after a power cut would be in the way
             key = atomic.read(path, limit=KEY_BYTES)
         status = os.lstat(path)
     except OSError as error:
@@ -71,9 +72,7 @@ def mac(key: bytes, *parts: str | bytes) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two MACs are equal, in a time that does not tell where they differ."""
-    if len(one) != len(other):
-        return False
-    return not sum(a != b for a, b in zip(one, other, strict=True))
+    return one.isascii() and _compare_digest(one, other)
 
 
 def digest(*parts: str | bytes) -> str:

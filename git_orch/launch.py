@@ -6,8 +6,8 @@ import os
 import select
 import time
 
-from git_orch import proc, registry, runs
 from git_orch import key as keys
+from git_orch import proc, registry, runs
 from git_orch.errors import EnvironmentProblem
 from git_orch.model import Record, utc_stamp
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from git_orch.config import Settings
     from git_orch.layout import Layout
-    from git_orch.model import Disposition, ReviewerSettings, Skipped, Threshold
+    from git_orch.model import Disposition, ReviewerSettings, Threshold
     from git_orch.registry import Intent, Lock, Registry
     from git_orch.target import Target
 
@@ -134,10 +134,10 @@ def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) 
 
 
 def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Registry, Intent, Lock], None]) -> bool:
-    """A supervisor that is this very process, forked, has the run; says whether it came up. For the hook, which is bare.
+    """A supervisor that is this very process, forked, has the run; says whether it came up. For the bare hook.
 
-    The byte comes after setsid: a client may kill the hook's process group the moment that the hook returns, and a child
-    that has not left it by then is lost.
+    The byte comes after setsid: a client may kill the hook's process group the moment that the hook returns, and a
+    child that has not left it by then is lost.
     """
     ready_r, ready_w = os.pipe()
     if os.fork() == 0:
@@ -153,6 +153,16 @@ def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Reg
         return _greeted(ready_r)
     finally:
         os.close(ready_r)
+
+
+def in_background(work: Callable[[], object]) -> None:
+    """A forked, detached copy of this process does the work and ends; nobody waits for it. For the bare hook."""
+    if os.fork() == 0:
+        try:
+            detach(keep=())
+            work()
+        finally:
+            os._exit(0)
 
 
 def detach(keep: tuple[int, ...]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, Literal, Self, TypeVar, dataclass_transform
 
     Class = TypeVar("Class")
@@ -75,7 +75,7 @@ class Record:
         raise AttributeError(f"{type(self).__name__}.{name} cannot go: a record never changes")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.fields() == other.fields()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.fields() == other.fields()
 
     def __hash__(self) -> int:
         return hash((type(self), tuple(self.fields().values())))
@@ -234,7 +234,7 @@ class Report(Record):
     reviews: tuple[Review, ...] = ()
     change: Change = Change()
     materialized: str = ""
-    timings_ms: dict[str, int] = {}
+    timings_ms: Mapping[str, int] = {}
     run_dir: str = ""
     reused: bool = False
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import struct
+import sys
 import time
-from _stat import S_ISDIR, S_ISREG
+from _stat import S_ISREG
 
-from git_orch import atomic, jsontext
+from git_orch import atomic, jsontext, orchdir
 from git_orch import key as keys
-from git_orch.errors import EnvironmentProblem, ForeignDirectory
+from git_orch.errors import EnvironmentProblem
 from git_orch.model import LIVE, SCHEMA_VERSION, Record, ReviewerSettings
 
 TYPE_CHECKING = False
@@ -29,11 +29,18 @@ if TYPE_CHECKING:
 BY_HAND = "you"
 """The client of a run that a person started: such runs do not wait for a turn."""
 ENTRY_LIMIT = 64 << 10
+SUPERVISOR_BYTE, GUARDIAN_BYTE = 0, 1  # each further guardian takes the next byte
+
+_KINDS = ("json", "state", "ask", "lock")  # in the order in which they go: what has no entry is litter
+_OTHER_VERSION = "of another version of git-orch"
 _HALF = 2048
-SUPERVISOR_BYTE, GUARDIAN_BYTE = 0, 1
-_FLOCK_LAYOUT = "hhqqi4x"  # struct flock of Linux on 64-bit machines: type, whence, start, length, pid
+_LONGEST_REASON = 200
+_ASK_LIMIT = 1024
+_STALE_S = 3600.0
+_FLOCK = "hhqqi4x"  # struct flock of Linux on 64-bit machines: type, whence, start, length, pid
+_TO_THE_END = 0
 _HEX = frozenset("0123456789abcdef")
-_NOFOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC if os.name != "nt" else 0
+_OPEN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name != "nt" else 0
 
 
 class Intent(Record):
@@ -116,21 +123,21 @@ class State(Record):
 
 
 class Refused(Record):
-    """An entry that is not acted upon, and why."""
+    """Something in the registry that is not acted upon, and why. `run_id` is its name, whatever that looks like."""
 
     run_id: str
     reason: str
 
 
 class Lock(Record):
-    """A run's lock, held by this process through `fd`."""
+    """A run's lock, held by this process through `fd` until that is closed."""
 
     run_id: str
     fd: int
 
 
 class Held(Record):
-    """Somebody lives: the supervisor or the guardian of the run."""
+    """Somebody lives: the supervisor or a guardian of the run."""
 
 
 class Gone(Record):
@@ -138,84 +145,130 @@ class Gone(Record):
 
 
 class Registry:
-    """`.orch/pending` of one repository, opened by its user."""
+    """`.orch/pending` of one repository, opened by its user.
+
+    Attributes:
+        live: `.orch`; the folders in it are there.
+        instance: the id of this `.orch`.
+    """
 
     def __init__(self, live: str, key: bytes, instance: str) -> None:
         self.live = live
+        self.instance = instance
         self.pending = os.path.join(live, "pending")
         self.inbox = os.path.join(live, "inbox")
-        self.instance = instance
         self._key = key
-        self._inode = str(os.stat(self.pending).st_ino)
 
     # -- entries
 
     def publish(self, intent: Intent) -> Lock:
-        """The entry is there, complete, and its lock was held before anyone could see it.
+        """The entry is there, complete, and its lock was held before anyone could see either.
+
+        It is not synced to the disk: that costs a hook up to seconds on a busy one, and a power cut that loses the entry
+        ends all that it stands for.
 
         Raises:
             EnvironmentProblem: the disk is full or the entry too large; nothing is left.
         """
-        lock_path = self.path(intent.run_id, "lock")
-        fd = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._create_state(intent.run_id)
-            atomic.write(self.path(intent.run_id, "json"), self._sealed(intent), durable=False)
+            sealed = self._sealed(intent)
+            fd = self._new_lock(intent.run_id)
         except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            self._create_state(intent.run_id)
+            atomic.write(self.path(intent.run_id, "json"), sealed)
+        except BaseException as error:
             self.remove(intent.run_id)
             os.close(fd)
-            raise EnvironmentProblem(f"cannot write {self.pending}: {error.strerror}", "free some space there") from error
-        except BaseException:
-            self.remove(intent.run_id)
-            os.close(fd)
+            if isinstance(error, OSError):
+                raise self._unwritable(error) from error
             raise
         return Lock(run_id=intent.run_id, fd=fd)
 
     def run_ids(self) -> list[str]:
-        """All runs that have an entry, oldest first; names that are no run-id are left out."""
-        try:
-            names = os.listdir(self.pending)
-        except OSError:
-            return []
-        return sorted(name[:-5] for name in names if name.endswith(".json") and is_run_id(name[:-5]))
+        """All runs that have an entry, oldest first; names that are no run-id are left out (`strangers` has them)."""
+        return sorted(name[:-5] for name in self._names() if name.endswith(".json") and is_run_id(name[:-5]))
 
-    def intent(self, run_id: str) -> Intent | Refused:
-        """The run's intent, or why it is not believed."""
+    def strangers(self) -> list[Refused]:
+        """Everything in the folder that no run of ours has put there."""
+        reason = "git-orch makes no file of that name"
+        return [Refused(run_id=name, reason=reason) for name in sorted(self._names()) if not _is_ours(name)]
+
+    def sealed(self, run_id: str) -> Json | Refused:
+        """The object of the entry, which only this user can have written and only here; or why it is not believed."""
         raw = self._plain_file(run_id, "json")
         if isinstance(raw, Refused):
             return raw
         body, _, tail = raw.rstrip(b"\n").rpartition(b"\n")
-        word, _, given = tail.partition(b" ")
-        expected = keys.mac(self._key, self.instance, self._inode, run_id, body)
-        if word != b"mac" or not keys.same(given.decode("latin-1"), expected):
-            return Refused(run_id=run_id, reason="copied or not ours: its MAC does not fit this folder")
+        if not body or not tail.startswith(b"mac "):
+            return Refused(run_id=run_id, reason="torn: it is empty or cut off")
         try:
-            return Intent.from_json(jsontext.loads(body))
-        except (jsontext.JsonTextError, TypeError, AttributeError):
-            return Refused(run_id=run_id, reason="of another version of git-orch")
+            expected = self._mac_of_entry(run_id, body)
+        except OSError:
+            return Refused(run_id=run_id, reason="taken away while it was read")
+        if not keys.same(tail[4:].decode("latin-1"), expected):
+            return Refused(run_id=run_id, reason="copied from another clone, or not made by git-orch")
+        try:
+            value = jsontext.loads(body)
+        except jsontext.JsonTextError:
+            value = None
+        if not isinstance(value, dict) or value.get("run_id") != run_id:
+            return Refused(run_id=run_id, reason=_OTHER_VERSION)
+        return value
+
+    def intent(self, run_id: str) -> Intent | Refused:
+        """The run's intent, or why it is not believed."""
+        value = self.sealed(run_id)
+        if isinstance(value, Refused):
+            return value
+        try:
+            return Intent.from_json(value)
+        except (TypeError, AttributeError):
+            return Refused(run_id=run_id, reason=_OTHER_VERSION)
 
     def remove(self, run_id: str) -> None:
         """Nothing of the run is left in the registry. The caller holds its lock."""
-        for kind in ("json", "state", "ask", "lock"):
+        for kind in _KINDS:
             try:
-                os.unlink(self.path(run_id, kind))
-            except FileNotFoundError:
+                os.unlink(f"{self.pending}/{run_id}.{kind}")
+            except (FileNotFoundError, NotADirectoryError):
                 continue
 
     def path(self, run_id: str, kind: str) -> str:
         """The path of one of the run's files: json, state, ask or lock."""
-        return os.path.join(self.pending, f"{run_id}.{kind}")
+        return f"{self.pending}/{run_id}.{kind}"
+
+    def clear_litter(self) -> None:
+        """What launchers and askers that were killed have left without an entry is gone.
+
+        A lock that nobody holds belongs to a launcher that died before its entry appeared; the rest is old enough.
+        """
+        names = frozenset(self._names())
+        for name in sorted(names):
+            run_id = name[:27]
+            if name.startswith("."):
+                self._unlink_if_old(name)
+            elif is_run_id(run_id) and f"{run_id}.json" not in names and _is_ours(name):
+                self._clear_one(run_id, name)
 
     # -- state
 
-    def write_state(self, run_id: str, state: State) -> None:
-        """The state is the one given: written into the older half of preallocated space, so that it works on a full
-        disk and a crash in the middle leaves the other half."""
-        fd = os.open(self.path(run_id, "state"), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    def write_state(self, run_id: str, state: State) -> bool:
+        """The state is the one given; False where it cannot be written, which is never worth a run.
+
+        Written into the older half of preallocated space, so that it works on a full disk, and a crash in the middle
+        leaves the other half.
+        """
+        try:
+            fd = os.open(self.path(run_id, "state"), os.O_RDWR | _OPEN)
+        except OSError:
+            return False
         try:
             seq = max((number for number, _ in self._halves(run_id, os.pread(fd, 2 * _HALF, 0))), default=0) + 1
-            os.pwrite(fd, self._half(run_id, seq, state), seq % 2 * _HALF)
+            return os.pwrite(fd, self._half(run_id, seq, state), seq % 2 * _HALF) == _HALF
+        except OSError:
+            return False
         finally:
             os.close(fd)
 
@@ -230,35 +283,49 @@ class Registry:
     # -- asking
 
     def ask(self, run_id: str, word: str) -> bool:
-        """The supervisor will see the word within a second; False where somebody asked before."""
+        """The supervisor will see the word within a second; False where there is no such run, or somebody asked before.
+
+        Args:
+            word: `cancel`, or `superseded-by RUN-ID`.
+        """
+        if not os.path.lexists(self.path(run_id, "json")):
+            return False
         try:
             return atomic.create(self.path(run_id, "ask"), word.encode("ascii"))
         except FileNotFoundError:
             return False
 
     def asked(self, run_id: str) -> str:
-        """What somebody asked of the run: "", "cancel" or "superseded-by RUN"."""
-        raw = self._plain_file(run_id, "ask")
-        return "" if isinstance(raw, Refused) else raw.decode("ascii", "replace").strip()
+        """What somebody asked of the run: "", "cancel" or "superseded-by RUN-ID"."""
+        raw = atomic.read(self.path(run_id, "ask"), limit=_ASK_LIMIT) or b""
+        word = raw.decode("ascii", "replace").strip()
+        return word if word == "cancel" or is_run_id(word.removeprefix("superseded-by ")) else ""
 
     # -- who lives
 
     def try_lock(self, run_id: str) -> Lock | Held | Gone:
-        """The run's lock is ours, where nobody lives that held it."""
-        path = self.path(run_id, "lock")
+        """The run's lock is ours, where nobody lives that held it. Whoever gets a `Lock` closes it."""
         try:
-            fd = os.open(path, os.O_RDWR | _NOFOLLOW)
+            fd = os.open(self.path(run_id, "lock"), os.O_RDWR | _OPEN)
         except OSError:
             return Gone()
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if self.still_there(Lock(run_id=run_id, fd=fd)):
-                return Lock(run_id=run_id, fd=fd)
-        except OSError as error:
-            os.close(fd)
-            return Held() if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else Gone()
+        lock = Lock(run_id=run_id, fd=fd)
+        is_free = _flocked(fd, fcntl.LOCK_EX)
+        if is_free and self.still_there(lock):
+            return lock
         os.close(fd)
-        return Gone()
+        return Gone() if is_free else Held()
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether somebody lives: the run's supervisor or a guardian, or its launcher before them."""
+        try:
+            fd = os.open(self.path(run_id, "lock"), os.O_RDWR | _OPEN)
+        except OSError:
+            return False
+        try:
+            return not _flocked(fd, fcntl.LOCK_SH)
+        finally:
+            os.close(fd)
 
     def still_there(self, lock: Lock) -> bool:
         """Whether the lock's path still names the file that we hold: an unlinked one keeps nobody out."""
@@ -266,8 +333,7 @@ class Registry:
             there = os.stat(self.path(lock.run_id, "lock"), follow_symlinks=False)
         except OSError:
             return False
-        ours = os.fstat(lock.fd)
-        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino) and S_ISREG(there.st_mode)
+        return os.path.samestat(there, os.fstat(lock.fd)) and S_ISREG(there.st_mode)
 
     def supervisor_pid(self, run_id: str) -> int:
         """The pid of the live supervisor, by the kernel's word; 0 where there is none.
@@ -275,32 +341,40 @@ class Registry:
         The flock does not tell: it goes on naming the launcher, whose pid may be an innocent's by now. Never called by
         the holder itself: closing any descriptor of a file gives up the record locks that a process has on it.
         """
-        return self._holder(run_id, SUPERVISOR_BYTE)
+        return self._holder(run_id, SUPERVISOR_BYTE, 1)
 
     def guardian_pid(self, run_id: str) -> int:
-        """The pid of the run's live guardian, by the kernel's word; 0 where there is none."""
-        return self._holder(run_id, GUARDIAN_BYTE)
+        """The pid of one of the run's live guardians, by the kernel's word; 0 where there is none."""
+        return self._holder(run_id, GUARDIAN_BYTE, _TO_THE_END)
 
-    def _holder(self, run_id: str, byte: int) -> int:
+    def _holder(self, run_id: str, first: int, length: int) -> int:
         try:
-            fd = os.open(self.path(run_id, "lock"), os.O_RDWR | _NOFOLLOW)
+            fd = os.open(self.path(run_id, "lock"), os.O_RDWR | _OPEN)
         except OSError:
             return 0
         try:
-            question = struct.pack(_FLOCK_LAYOUT, fcntl.F_WRLCK, 0, byte, 1, 0)
-            kind, _, _, _, pid = struct.unpack(_FLOCK_LAYOUT, fcntl.fcntl(fd, fcntl.F_GETLK, question))
-        except OSError:
-            return 0
+            pid = _record_locker(fd, first, length)
+            # A file system that does not keep its locks on this machine may answer with another machine's pid.
+            return pid if pid > 1 and _has_open(pid, os.fstat(fd)) else 0
         finally:
             os.close(fd)
-        return pid if kind != fcntl.F_UNLCK else 0
 
     # -- a folder that was wiped under a live run
 
-    def restore(self, intent: Intent, state: State) -> Lock:
-        """Folder, lock and entry of a live run are there again, after `git clean -fdx` took them. The supervisor's own."""
-        make_folder(self.live, self.instance)
-        self._inode = str(os.stat(self.pending).st_ino)
+    def restore(self, intent: Intent, state: State) -> Lock | None:
+        """Folder, lock and entry of a live run are there again, after `git clean -fdx` took them. The supervisor's own.
+
+        Gives the new lock, or None where the repository itself is gone: then nothing is made in its place.
+
+        Raises:
+            OrchError: something else lies there now, or it cannot be written.
+        """
+        if not os.path.isdir(intent.common_dir) or not os.path.isdir(os.path.dirname(self.live)):
+            return None
+        try:
+            self.instance = orchdir.mend(self.live, self.instance)
+        except OSError as error:
+            raise self._unwritable(error) from error
         self.remove(intent.run_id)
         lock = self.publish(intent)
         self.write_state(intent.run_id, state)
@@ -308,52 +382,79 @@ class Registry:
 
     # -- files
 
+    def _names(self) -> list[str]:
+        try:
+            return os.listdir(self.pending)
+        except OSError:
+            return []
+
     def _plain_file(self, run_id: str, kind: str) -> bytes | Refused:
         """The content of a file that can only be ours: no link, no FIFO, no second name, not too large."""
         try:
-            fd = os.open(self.path(run_id, kind), os.O_RDONLY | _NOFOLLOW)
+            fd = os.open(self.path(run_id, kind), os.O_RDONLY | _OPEN)
         except OSError as error:
-            return Refused(run_id=run_id, reason=f"cannot be read: {errno.errorcode.get(error.errno or 0, 'error')}")
+            return Refused(run_id=run_id, reason=f"cannot be read: {error.strerror}")
         try:
             status = os.fstat(fd)
             if not S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink > 1:
                 return Refused(run_id=run_id, reason="not a plain file of ours")
             if status.st_size > ENTRY_LIMIT:
                 return Refused(run_id=run_id, reason="too large")
-            return atomic.read_all(fd)
+            return os.read(fd, ENTRY_LIMIT)
         finally:
             os.close(fd)
 
+    def _mac_of_entry(self, run_id: str, body: bytes) -> str:
+        inode = os.stat(self.pending, follow_symlinks=False).st_ino
+        return keys.mac(self._key, self.instance, str(inode), run_id, body)
+
     def _sealed(self, intent: Intent) -> bytes:
         body = jsontext.dumps(intent.to_json()).encode("ascii")
-        sealed = body + b"\nmac " + keys.mac(self._key, self.instance, self._inode, intent.run_id, body).encode() + b"\n"
+        sealed = body + b"\nmac " + self._mac_of_entry(intent.run_id, body).encode() + b"\n"
         if len(sealed) > ENTRY_LIMIT:
-            raise EnvironmentProblem(f"the entry of the run is {len(sealed)} bytes", "fewer or shorter paths and commands")
+            raise EnvironmentProblem(
+                f"the entry of the run would take {len(sealed)} bytes, more than {ENTRY_LIMIT}",
+                "name fewer paths, or shorten the reviewers' commands",
+            )
         return sealed
 
-    def _create_state(self, run_id: str) -> None:
-        fd = os.open(self.path(run_id, "state"), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    def _new_lock(self, run_id: str) -> int:
+        """A descriptor of the run's new lock file, held before the file had its name."""
+        scratch = f"{self.pending}/.{run_id}.lock.{os.urandom(4).hex()}.tmp"
+        fd = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o600)
         try:
-            first = self._half(run_id, 1, State(status="queued"))
-            atomic.write_all(fd, b" " * _HALF + first)  # both halves are on the disk from now on
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rename(scratch, self.path(run_id, "lock"))
+        except BaseException:
+            os.unlink(scratch)
+            os.close(fd)
+            raise
+        return fd
+
+    def _create_state(self, run_id: str) -> None:
+        fd = os.open(self.path(run_id, "state"), os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o600)
+        try:
+            # Both halves are on the disk from now on.
+            atomic.write_all(fd, b" " * _HALF + self._half(run_id, 1, State(status="queued")))
         finally:
             os.close(fd)
 
     def _half(self, run_id: str, seq: int, state: State) -> bytes:
+        """One half of the state; jobs that do not fit are left out, the last ones first."""
+        fields = {"seq": seq, **state.fields(), "terminal_reason": state.terminal_reason[:_LONGEST_REASON]}
         jobs = list(state.jobs)
         while True:
-            body = jsontext.dumps({"seq": seq, **state.fields(), "jobs": jobs}).encode("ascii")
+            body = jsontext.dumps({**fields, "jobs": jobs}).encode("ascii")
             if len(body) <= _HALF - 64 or not jobs:
                 break
             jobs.pop()
-        if len(body) > _HALF - 64:
-            body = jsontext.dumps({"seq": seq, "status": state.status, "terminal_reason": "too long to keep"}).encode()
         mac = keys.mac(self._key, self.instance, run_id, "state", body)
         return (body + b"\n" + mac.encode() + b"\n").ljust(_HALF)
 
     def _halves(self, run_id: str, raw: bytes) -> list[tuple[int, State]]:
+        """The halves that are whole, each with its number."""
         found = []
-        for half in (raw[:_HALF], raw[_HALF:]):
+        for half in (raw[:_HALF], raw[_HALF : 2 * _HALF]):
             body, _, mac = half.rstrip().rpartition(b"\n")
             expected = keys.mac(self._key, self.instance, run_id, "state", body)
             if not keys.same(mac.decode("latin-1"), expected):
@@ -363,21 +464,44 @@ class Registry:
             found.append((value["seq"], State(**{**known, "jobs": tuple(known.get("jobs", ()))})))
         return found
 
+    def _clear_one(self, run_id: str, name: str) -> None:
+        lock = self.try_lock(run_id)
+        match lock:
+            case Held():
+                return
+            case Gone():
+                self._unlink_if_old(name)
+            case Lock():
+                if not os.path.lexists(self.path(run_id, "json")):  # looked at again, under the lock
+                    self.remove(run_id)
+                os.close(lock.fd)
+
+    def _unlink_if_old(self, name: str) -> None:
+        path = f"{self.pending}/{name}"
+        try:
+            if time.time() - os.lstat(path).st_mtime > _STALE_S:
+                os.unlink(path)
+        except OSError:
+            return
+
+    def _unwritable(self, error: OSError) -> EnvironmentProblem:
+        hint = "free some space there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "see who owns it"
+        return EnvironmentProblem(f"cannot write {self.pending}: {error.strerror}", hint)
+
 
 def open_registry(layout: Layout, key: bytes) -> Registry | None:
-    """The registry of the repository, or None where there is none yet.
+    """The registry of the repository, or None where there is none yet. Nothing is written.
 
     Raises:
         ForeignDirectory: `.orch` is something else.
+        EnvironmentProblem: it cannot be read.
     """
-    if not os.path.lexists(layout.live):
+    try:
+        instance = orchdir.instance_of(layout.live)
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot read {layout.live}: {error.strerror}", "see who owns it") from error
+    if not instance or not os.path.isdir(layout.pending):
         return None
-    _check_folder(layout.live)
-    instance = instance_of(layout.live)
-    if not instance:
-        raise _foreign(layout.live)
-    for name in ("pending", "inbox"):
-        os.makedirs(os.path.join(layout.live, name), mode=0o700, exist_ok=True)
     return Registry(layout.live, key, instance)
 
 
@@ -388,74 +512,30 @@ def ensure(layout: Layout, key: bytes, env: Mapping[str, str]) -> Registry:
         ForeignDirectory: `.orch` is something else, or git tracks it.
         EnvironmentProblem: it cannot be written.
     """
-    try:
-        found = open_registry(layout, key)
-        if found is None:
-            os.makedirs(layout.durable, mode=0o755, exist_ok=True)
-            make_folder(layout.live, os.urandom(8).hex())
-            found = open_registry(layout, key)
-    except OSError as error:
-        raise EnvironmentProblem(f"cannot write {layout.live}: {error.strerror}") from error
-    if found is None:
-        raise EnvironmentProblem(f"{layout.live} was taken away while it was made", "try again")
-    _refuse_tracked(layout, found.instance, env)
-    return found
+    return Registry(layout.live, key, orchdir.establish(layout, env))
 
 
-def _refuse_tracked(layout: Layout, instance: str, env: Mapping[str, str]) -> None:
-    """A clone may bring an `.orch` of its own. What we made is known by its id beside git's own files, where no clone
-    reaches; for any other, git is asked once whether it tracks it."""
-    known = os.path.join(layout.durable, "instance")
-    if (atomic.read(known, limit=64) or b"").decode("latin-1").strip() == instance:
-        return
-    if layout.worktree:
-        git = layout.git(env).replace(git_dir="", work_tree="", cwd=os.path.dirname(layout.live))
-        if git.attempt("ls-files", "-z", "--", layout.live).stdout:
-            raise ForeignDirectory(
-                f"{os.path.basename(layout.live)}/ is tracked by git, so it is not ours.", "git config orch.dir .git-orch"
-            )
-    atomic.write(known, instance.encode("ascii") + b"\n")
-
-
-def make_folder(live: str, instance: str) -> None:
-    """`.orch` is there, complete: built under another name and renamed, so that nobody sees half of it."""
-    scratch = f"{live}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    os.makedirs(os.path.dirname(live), exist_ok=True)
-    os.mkdir(scratch, 0o700)
-    atomic.write(os.path.join(scratch, ".gitignore"), b"*\n", mode=0o644)
-    atomic.write(os.path.join(scratch, "instance"), instance.encode("ascii") + b"\n", mode=0o644)
-    for name in ("pending", "inbox"):
-        os.mkdir(os.path.join(scratch, name), 0o700)
-    try:
-        os.rename(scratch, live)
-    except OSError as error:
-        for name in ("pending", "inbox"):
-            os.rmdir(os.path.join(scratch, name))
-        for name in (".gitignore", "instance"):
-            os.unlink(os.path.join(scratch, name))
-        os.rmdir(scratch)
-        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-            raise
+def instance_of(live: str) -> str:
+    """The random id of an `.orch` of ours, "" where there is none."""
+    return orchdir.instance_of(live)
 
 
 def make_run_id(now_s: float | None = None) -> str:
     """A run-id that sorts by time: UTC to the millisecond, dash, 8 random hex digits."""
-    now_s = time.time() if now_s is None else now_s
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_s))
-    return f"{stamp}{int(now_s * 1000) % 1000:03d}-{os.urandom(4).hex()}"
+    now_ms = int((time.time() if now_s is None else now_s) * 1000)
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ms // 1000))
+    return f"{stamp}{now_ms % 1000:03d}-{os.urandom(4).hex()}"
 
 
 def is_run_id(text: str) -> bool:
     """Whether the text has the form of a run-id, and so can be part of a path."""
-    stamp, dash, tail = text.partition("-")
     return (
-        bool(dash)
-        and len(stamp) == 18
-        and stamp[8] == "T"
-        and (stamp[:8] + stamp[9:]).isdigit()
-        and stamp.isascii()
-        and len(tail) == 8
-        and _HEX.issuperset(tail)
+        len(text) == 27
+        and text[8] == "T"
+        and text[18] == "-"
+        and (text[:8] + text[9:18]).isdigit()
+        and text.isascii()
+        and _HEX.issuperset(text[19:])
     )
 
 
@@ -464,23 +544,48 @@ def is_live(status: str) -> bool:
     return status in LIVE
 
 
-def _check_folder(live: str) -> None:
-    status = os.lstat(live)
-    if not S_ISDIR(status.st_mode) or (os.name != "nt" and status.st_uid != os.geteuid()):
-        raise _foreign(live)
+def _is_ours(name: str) -> bool:
+    """Whether the name is one that a run's files, or their scratch files, have."""
+    run_id, _, kind = name.removeprefix(".").partition(".")
+    if name.startswith("."):
+        return is_run_id(run_id) and name.endswith(".tmp")
+    return is_run_id(run_id) and kind in _KINDS
 
 
-def instance_of(live: str) -> str:
-    """The random id of an `.orch` of ours, "" where there is none."""
-    raw = (atomic.read(os.path.join(live, "instance"), limit=64) or b"").strip().decode("latin-1")
-    return raw if len(raw) == 16 and _HEX.issuperset(raw) else ""
-
-
-def _foreign(live: str) -> ForeignDirectory:
-    name = os.path.basename(live)
+def _flocked(fd: int, how: int) -> bool:
+    """Whether the flock was to be had."""
     try:
-        names = sorted(os.listdir(live))[:2]
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except OSError:  # held; or the file system keeps no locks, and then nobody is known to be dead
+        return False
+    return True
+
+
+def _record_locker(fd: int, first: int, length: int) -> int:
+    """Who holds a record lock on some of these bytes, by the kernel's word; 0 where nobody does."""
+    import struct
+
+    if sys.platform != "linux" or struct.calcsize("P") != 8:  # F_GETLK answers in another form there
+        return 0
+    question = struct.pack(_FLOCK, fcntl.F_WRLCK, 0, first, length, 0)
+    try:
+        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question))
     except OSError:
-        names = []
-    holds = f" (it holds {' and '.join(names)})" if names else ""
-    return ForeignDirectory(f"{name}/ exists and is not ours{holds}.", "git config orch.dir .git-orch")
+        return 0
+    return pid if kind != fcntl.F_UNLCK else 0
+
+
+def _has_open(pid: int, status: os.stat_result) -> bool:
+    """Whether that process has that very file open."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    for name in names:
+        try:
+            if os.path.samestat(os.stat(f"{folder}/{name}"), status):
+                return True
+        except OSError:
+            continue
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pygit2
 
 from git_orch.errors import GitError
+from git_orch.git import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """The text of a tree's files. The store is opened by libgit2: it has no extension that libgit2 does not know, and
-    sees every object by its alternates. A SHA-256 store is read by git itself, with the same answers."""
+    """The text of a tree's files.
+
+    The store is opened by libgit2: it has no extension that libgit2 does not know, and sees every object by its
+    alternates. A SHA-256 store is read by git itself, with the same answers.
+    """
 
     def __init__(self, store: Store, tree_id: str) -> None:
         self._store = store
@@ -40,7 +44,7 @@ class Source:
 
     def _by_git(self, path: str) -> bytes | None:
         try:
-            listed = self._store.git().run("rev-parse", "--verify", f"{self._tree_id}:{path}".encode("utf-8", "surrogateescape"))
-            return self._store.blob(listed.decode("ascii").strip())
+            oid = self._store.git().line("rev-parse", "--verify", "--quiet", encode(f"{self._tree_id}:{path}"))
+            return self._store.blob(oid)
         except GitError:
             return None

@@ -49,6 +49,7 @@ _ARGUMENTS_BYTES = 96 << 10
 _LOCK = "orch.lock"
 _SEEN = "orch.seen"
 _STALE_S = 3600.0
+_LOOSE = 8
 GC_TIMEOUT_S = 600.0
 FETCH_TIMEOUT_S = 120.0
 
@@ -221,6 +222,13 @@ class Store(Record):
     def release(self, *run_ids: str) -> None:
         """Nothing is kept for these runs any more; the next gc takes it away."""
         self._delete_refs([f"refs/{kind}/{run_id}" for run_id in run_ids for kind in ("live", "runs")])
+
+    def is_loose(self) -> bool:
+        """Whether so many objects lie about singly that packing pays: one folder of the 256 is looked at, as git does."""
+        try:
+            return len(os.listdir(os.path.join(self.objects, "17"))) > _LOOSE
+        except OSError:
+            return False
 
     def gc(self, prune_expire: str = "2.hours.ago") -> str:
         """The store is packed, and what nothing has reached for that long is gone; else gives the reason.

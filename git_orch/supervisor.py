@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from git_orch import dedup, journal, registry, report, reviewing, runs, store, verdict
+from git_orch import dedup, journal, registry, report, retention, reviewing, runs, store, verdict
 from git_orch import key as keys
 from git_orch.containment.descendants import subreaper
 from git_orch.errors import OrchError
@@ -183,10 +183,27 @@ class Life:
         timings["dispose"] = _ms(disposing)
         timings["total"] = _ms(self._start) + self._intent.snapshot_ms
         runs.write(self._intent.run_dir, runs.RECORD, {**record, "timings_ms": timings})
+        self._tidy()
         self._journal.write("run.ended", status=ending.status, verdict=ending.verdict)
         if not self._book.still_there(self._lock):
             return
         self._book.remove(self._intent.run_id)
+
+    def _tidy(self) -> None:
+        """Old runs are gone, and now and then the store is packed. Nothing of this is worth the run."""
+        kept = self._intent
+        try:
+            retention.retire(
+                kept.durable,
+                self._store,
+                keep_runs=kept.keep_runs,
+                keep_days=kept.keep_days,
+                keep_bytes=kept.keep_bytes,
+            )
+            if self._store.is_loose():
+                self._store.gc()
+        except (OrchError, OSError) as error:
+            self._journal.write("run.not-tidied", reason=str(error))
 
     def _write_results(self, reviewed: Reviewed) -> None:
         runs.write(

@@ -50,9 +50,23 @@ __all__ = [
 ]
 
 _FORBIDDEN = (b"/.git/", b"/../", b"/./", b"//")
+# What lies on the disk for each mode of git's: type, and the owner's exec bit, which links and folders have always.
+_TYPE_AND_EXEC = 0o170100
+_ON_DISK = {
+    dircache.PLAIN: 0o100000,
+    dircache.EXECUTABLE: 0o100100,
+    dircache.LINK: 0o120100,
+    dircache.GITLINK: 0o040100,
+}
+_MODES = {
+    b"100644": dircache.PLAIN,
+    b"100755": dircache.EXECUTABLE,
+    b"120000": dircache.LINK,
+    b"160000": dircache.GITLINK,
+}
 _BLOCK = 4096
-# 2001-09-09. git compares whole seconds, and reads every file again that is as new as the index: a tree with the time of
-# now would be warm a second after it was made, and not before.
+# 2001-09-09. git compares whole seconds, and reads every file again that is as new as the index: files with the time of
+# now would all be read by a warm start that comes within the second.
 _FILE_TIME_S = 1_000_000_000
 _TIMEOUT_S = 900.0
 _UMASK = 0o022
@@ -211,21 +225,19 @@ def _recorded(listed: list[Listed], place: Place, object_format: str) -> bytes:
     """
     top = os.open(place.tree, FOLDER)
     try:
-        found = [
-            dircache.entry(dircache.stat_bytes(status, mode), oid, path)
-            for path, oid, mode, status in _looked_at(listed, top)
-        ]
+        entries = _entries(listed, top)
     except OSError as error:
         raise _not_kept(place, f"{error.strerror}: {os.fsdecode(error.filename or '')}") from error
     finally:
         os.close(top)
     if _count_files(place.tree) != sum(mode != dircache.GITLINK for _, _, mode, _ in listed):
         raise _not_kept(place, "it holds more than the tree")
-    return dircache.assemble(found, object_format)
+    return dircache.assemble(entries, object_format)
 
 
-def _looked_at(listed: list[Listed], top: int) -> Iterator[tuple[bytes, bytes, int, os.stat_result]]:
-    """Each path with what lies there, which is of the right type, exec bit and size; else OSError."""
+def _entries(listed: list[Listed], top: int) -> list[bytes]:
+    """An index entry for each path, where the right thing lies there; else OSError. The inner loop of a cold start."""
+    entries = []
     folder, fd = b"", top
     try:
         for path, oid, mode, size in listed:
@@ -236,12 +248,13 @@ def _looked_at(listed: list[Listed], top: int) -> Iterator[tuple[bytes, bytes, i
                 fd = top  # nothing else to close, should the next line fail
                 fd, folder = _opened(top, parent), parent
             status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if dircache.git_mode(status.st_mode) != mode or status.st_size != size >= 0:
+            if status.st_mode & _TYPE_AND_EXEC != _ON_DISK[mode] or status.st_size != size >= 0:
                 raise OSError(errno.EIO, "of another type, mode or size", path)
-            yield path, oid, mode, status
+            entries.append(dircache.entry(dircache.stat_bytes(status, mode), oid, path))
     finally:
         if fd != top:
             os.close(fd)
+    return entries
 
 
 def _opened(top: int, folder: bytes) -> int:

@@ -1,7 +1,7 @@
 """The fast path of a client's hooks: is there anything to do? The rest is loaded only then (`events`).
 
-Felt at every stop and every prompt, so it imports next to nothing and starts one git at most. What it prints goes to the
-client; its exit status is always 0, for 2 blocks in every client.
+Felt at every stop and every prompt, so it imports next to nothing and starts one git at most. What it prints goes to
+the client; its exit status is always 0, for 2 blocks in every client.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def settings_listed(cwd: str, env: Mapping[str, str]) -> bytes:
 
 
 def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:
-    """Whether the session was seen before, in a plain repository: then its prompt changes nothing, and git is not asked.
+    """Whether the session was seen before, in a plain repository: its prompt changes nothing, and git is not asked.
 
     Everywhere else (a linked worktree, a submodule) the slow way finds out.
     """
@@ -80,8 +80,10 @@ def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:
 
 
 def read_payload(fd: int, timeout_s: float) -> Json:
-    """The client's JSON object; {} where none came in time. Some clients never close the pipe, so its end is not
-    waited for once an object is complete."""
+    """The client's JSON object; {} where none came in time.
+
+    Some clients never close the pipe, so its end is not waited for once an object is complete.
+    """
     deadline_ns = time.monotonic_ns() + int(timeout_s * 1e9)
     taken = b""
     while len(taken) < STDIN_LIMIT and proc.readable(fd, (deadline_ns - time.monotonic_ns()) / 1e9):

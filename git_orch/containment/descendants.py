@@ -6,6 +6,7 @@ gives that, since a process that forks and exits faster than one reads is never 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -68,15 +69,25 @@ def descendants(pid: int) -> list[int]:
     return [child for child, _ in _pairs(pid, ())]
 
 
-def signal_descendants(number: int, spare: Collection[int] = ()) -> None:
-    """Everything below this process was sent the signal, but for the spared children and what is below them."""
+def signal_descendants(*numbers: int, spare: Collection[int] = (), asked: set[int] | None = None) -> None:
+    """Everything below this process was sent the signals, but for the spared children and what is below them.
+
+    Nothing in `asked` is sent them again; who was sent them is added to it.
+    """
     me = own_pid()
+    is_outside = me == os.getpid()  # else /proc is that of another namespace, and shows other numbers than kill takes
     for pid, parent in list(_pairs(me, spare)):
+        if asked is not None:
+            if pid in asked:
+                continue
+            asked.add(pid)
         try:
+            own_number = pid if is_outside else _number_inside(pid, me)
             if parent == me:
-                os.kill(pid, number)  # only we can reap a child of ours, so the number is still its own
+                for number in numbers:
+                    os.kill(own_number, number)  # only we can reap a child of ours, so the number is still its own
             else:
-                _signal_grandchild(pid, (parent, me), number)
+                _signal_grandchild(pid, own_number, (parent, me), numbers)
         except OSError:
             pass  # gone, or another user's: what is left shows in the count
 
@@ -132,7 +143,7 @@ def kill_orphans(budget_s: float, spare: Collection[int], reaped: Reaped) -> tup
     deadline = time.monotonic() + budget_s
     nap_s = FIRST_NAP_S
     while mine := [child for child in children(own_pid()) if child not in spare]:
-        signal_descendants(SIGKILL, spare)
+        signal_descendants(SIGKILL, spare=spare)
         for child in mine:
             _reap_one(child, reaped)
         if time.monotonic() > deadline:
@@ -174,17 +185,36 @@ def _pairs(root: int, spare: Collection[int]) -> Iterator[tuple[int, int]]:
         level = below
 
 
-def _signal_grandchild(pid: int, parents: tuple[int, int], number: int) -> None:
+def _signal_grandchild(pid: int, own_number: int, parents: tuple[int, int], numbers: tuple[int, ...]) -> None:
     """Sent, if the number still names a child of the parent it had or was orphaned to; else it is somebody else's."""
     if not hasattr(os, "pidfd_open"):
-        os.kill(pid, number)
+        for number in numbers:
+            os.kill(own_number, number)
         return
-    pidfd = os.pidfd_open(pid)
+    pidfd = os.pidfd_open(own_number)
     try:
         if int(stat_fields(pid)[1]) in parents:
-            _signal.pidfd_send_signal(pidfd, number)
+            for number in numbers:
+                _signal.pidfd_send_signal(pidfd, number)
     finally:
         os.close(pidfd)
+
+
+def _number_inside(pid: int, me: int) -> int:
+    """The number, in this process's PID namespace, of a process that /proc shows under another (NSpid of proc(5)).
+
+    Raises:
+        OSError: it is gone.
+    """
+    mine, its = (_namespace_numbers(number) for number in (me, pid))
+    if len(its) < len(mine):
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+    return int(its[len(mine) - 1])
+
+
+def _namespace_numbers(pid: int) -> list[bytes]:
+    status = read_whole(f"{PROC}/{pid}/status")
+    return status.partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
 
 
 def _children_by_search(pid: int) -> list[int]:

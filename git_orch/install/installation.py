@@ -158,6 +158,10 @@ def _about_scope(scope: Scope, path: str, layout: Layout, env: Mapping[str, str]
 
 
 def _about_state(env: Mapping[str, str]) -> Iterator[str]:
+    """The line finds the launcher by the client's XDG_STATE_HOME, not by ours."""
+    given = env.get("XDG_STATE_HOME", "")
     usual = os.path.join(env.get("HOME", ""), ".local", "state", "git-orch")
-    if os.path.realpath(state_dir(env)) != os.path.realpath(usual):
+    if given and not os.path.isabs(given):
+        yield f"XDG_STATE_HOME is no absolute path: a {claude.TITLE} that is started with it finds no launcher"
+    elif os.path.realpath(state_dir(env)) != os.path.realpath(usual):
         yield f"XDG_STATE_HOME is set here; {claude.TITLE} has to be started with it too, or it finds no launcher"

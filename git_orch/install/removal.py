@@ -171,6 +171,9 @@ class _Survey:
         after = before if before is None else gitconfig.without(self._git, before, receipt)
         what = ", ".join(receipt.settings if receipt else (gitconfig.ENABLED,))
         exact = receipt is not None and receipt.fits(before)
+        records = os.path.join(os.path.dirname(path), "orch")
+        if before != after and os.path.isdir(records):
+            self._notes.append(f"what was reviewed stays in {records} until you remove it")
         return Change(path=path, kind="git-config", before=before, after=after, what=what, exact=exact)
 
 

@@ -122,10 +122,10 @@ from git_orch.containment import descendants
 pid = os.fork()
 if not pid:
     time.sleep(60)
-descendants._signal_grandchild(pid, (1, 2), 9)  # ours is neither: the number would have been given away
+descendants._signal_grandchild(pid, pid, (1, 2), (9,))  # ours is neither: the number would have been given away
 time.sleep(0.05)
 print(os.waitpid(pid, os.WNOHANG))
-descendants._signal_grandchild(pid, (os.getpid(), 2), 9)
+descendants._signal_grandchild(pid, pid, (os.getpid(), 2), (9,))
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
     assert run_as("me", body) == "(0, 0)\n-9\n"

@@ -147,12 +147,22 @@ def test_output_is_appended(tier: int, tmp_path: Path) -> None:
     )
 
 
+def on_term(act: str) -> list[str]:
+    """A program that says `up`, waits, and acts on every SIGTERM."""
+    return python(
+        f"""
+        import os, signal, time
+        signal.signal(signal.SIGTERM, lambda *_: ({act}))
+        print("up", flush=True)
+        while True: signal.pause()
+        """
+    )
+
+
 @in_both_tiers
 def test_terminate_lets_the_job_finish_and_does_not_wait_out_the_grace(tier: int, tmp_path: Path) -> None:
     need_tier(tier)
-    script = "trap 'echo bye; exit 7' TERM; echo up; while :; do sleep 60 & wait; done"
-    with Stage(tmp_path, ["sh", "-c", script], tier=tier, grace_s=60) as stage:
-        stage.await_start()
+    with Stage(tmp_path, on_term("print('bye', flush=True), os._exit(7)"), tier=tier, grace_s=60) as stage:
         wait_until(lambda: stage.output() == "up\n", 10)
         stage.order("terminate 0")
         assert stage.outcome() == "Exited(code=7)"
@@ -160,11 +170,38 @@ def test_terminate_lets_the_job_finish_and_does_not_wait_out_the_grace(tier: int
 
 
 @in_both_tiers
+def test_each_is_asked_once_and_those_born_meanwhile_are_asked_too(tier: int, tmp_path: Path) -> None:
+    need_tier(tier)
+    script = f"""
+        import os, signal
+        def on_term(*_):
+            print("term", flush=True)
+            if not os.fork():
+                # Born after the first look, and left behind; it has had no SIGTERM yet, and would wait for ever.
+                signal.signal(signal.SIGTERM, lambda *_: (print("late term", flush=True), os._exit(0)))
+                os.write(ready_w, b"x")
+                while True: signal.pause()
+            os.read(ready_r, 1)
+            os.waitpid(other, 0)
+            os._exit(7)
+        ready_r, ready_w = os.pipe()
+        other = os.fork()
+        if other:
+            signal.signal(signal.SIGTERM, on_term)
+            print("up", flush=True)
+        while True: signal.pause()
+    """
+    with Stage(tmp_path, python(script), tier=tier, grace_s=60) as stage:
+        wait_until(lambda: stage.output() == "up\n", 10)
+        stage.order("terminate 0")
+        assert stage.outcome() == "Exited(code=7)"
+        assert stage.output() == "up\nterm\nlate term\n"
+
+
+@in_both_tiers
 def test_kill_gives_no_grace_and_overtakes_a_terminate(tier: int, tmp_path: Path) -> None:
     need_tier(tier)
-    script = "trap 'echo term' TERM; echo up; while :; do sleep 60 & wait; done"
-    with Stage(tmp_path, ["sh", "-c", script], tier=tier, grace_s=60) as stage:
-        stage.await_start()
+    with Stage(tmp_path, on_term("print('term', flush=True)"), tier=tier, grace_s=60) as stage:
         wait_until(lambda: stage.output() == "up\n", 10)
         stage.order("terminate 0")
         wait_until(lambda: stage.output() == "up\nterm\n", 10)
@@ -175,9 +212,9 @@ def test_kill_gives_no_grace_and_overtakes_a_terminate(tier: int, tmp_path: Path
 @in_both_tiers
 def test_what_is_stopped_is_ended_too(tier: int, tmp_path: Path) -> None:
     need_tier(tier)
-    script = "trap 'exit 5' TERM; echo up; kill -STOP $$; echo on"
-    with Stage(tmp_path, ["sh", "-c", script], tier=tier, grace_s=60) as stage:
-        wait_until(lambda: state_of(stage.job_pid) == "T", 10)
+    with Stage(tmp_path, on_term("os._exit(5)"), tier=tier, grace_s=60) as stage:
+        wait_until(lambda: stage.output() == "up\n", 10)
+        stop(stage.job_pid)
         stop(stage.guardian_pid)
         stage.order("terminate 0")
         assert stage.outcome() == "Exited(code=5)"

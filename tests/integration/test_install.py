@@ -581,7 +581,17 @@ def test_a_state_folder_of_ones_own_is_told(repo: Repo, seal: Seal) -> None:
     assert installation.plan(Wish(), place(repo), os.environ).notes == ()
     elsewhere = {**os.environ, "XDG_STATE_HOME": str(seal.root / "state")}
     (note,) = installation.plan(Wish(), place(repo), elsewhere).notes
-    assert "XDG_STATE_HOME" in note
+    assert "XDG_STATE_HOME is set" in note
+    (note,) = installation.plan(Wish(), place(repo), {**os.environ, "XDG_STATE_HOME": "relative"}).notes
+    assert "no absolute path" in note
+
+
+def test_the_records_of_reviews_are_not_taken_away_but_named(repo: Repo) -> None:
+    install(repo)
+    record = repo.write(".git/orch/runs/x/record.json", "{}")
+    plan = uninstall(repo)
+    assert record.exists()
+    assert any(str(repo.path / ".git/orch") in note for note in plan.notes)
 
 
 def test_planning_writes_nothing(repo: Repo, seal: Seal) -> None:
