@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 
@@ -11,8 +12,7 @@ def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -
     `durable` also asks the disk to keep it (1 ms). Where it fails (a full disk) the old content stays and nothing is
     left behind.
     """
-    folder = os.path.dirname(path)
-    scratch = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    scratch = _scratch(path)
     try:
         _write_new(scratch, data, mode, durable)
         os.rename(scratch, path)
@@ -20,13 +20,12 @@ def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -
         _unlink(scratch)
         raise
     if durable:
-        _sync_folder(folder)
+        _sync_folder(os.path.dirname(path))
 
 
 def create(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> bool:
     """`path` holds `data` if nothing was there; says whether it was us who made it. Never overwrites."""
-    folder = os.path.dirname(path)
-    scratch = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    scratch = _scratch(path)
     try:
         _write_new(scratch, data, mode, durable)
         os.link(scratch, path)
@@ -35,15 +34,20 @@ def create(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) 
     finally:
         _unlink(scratch)
     if durable:
-        _sync_folder(folder)
+        _sync_folder(os.path.dirname(path))
     return True
 
 
 def append(path: str, data: bytes) -> None:
-    """`data` stands at the end of `path`, in one write, so that lines of several writers never mix."""
+    """`data` stands at the end of `path`, in one write, so that lines of several writers never mix.
+
+    Raises:
+        OSError: the disk took none of it, or (ENOSPC) a part.
+    """
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        os.write(fd, data)
+        if os.write(fd, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
     finally:
         os.close(fd)
 
@@ -58,16 +62,21 @@ def read(path: str, *, limit: int = 1 << 26) -> bytes | None:
         status = os.fstat(fd)
         if (status.st_mode & 0o170000) != 0o100000 or status.st_size > limit:
             return None
-        return read_all(fd)
+        data = read_all(fd, limit=limit)
     finally:
         os.close(fd)
+    return data if len(data) <= limit else None  # somebody writes to it at this moment
 
 
-def read_all(fd: int) -> bytes:
-    """Everything that is left to read from a descriptor."""
+def read_all(fd: int, *, limit: int = -1) -> bytes:
+    """Everything that is left to read from a descriptor; with a limit, at most that and one byte more."""
     parts = []
-    while part := os.read(fd, 1 << 20):
+    left = limit + 1
+    while part := os.read(fd, min(left, 1 << 20) if left > 0 else 1 << 20):
         parts.append(part)
+        left -= len(part)
+        if limit >= 0 and left <= 0:
+            break
     return b"".join(parts)
 
 
@@ -76,6 +85,11 @@ def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def _scratch(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
 
 
 def _write_new(path: str, data: bytes, mode: int, durable: bool) -> None:

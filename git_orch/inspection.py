@@ -227,9 +227,11 @@ class _Walk:
         except OSError:
             return ""
         try:
-            # One byte more than it should be: a file that grows meanwhile does not hash as the shorter one.
-            while part := os.read(fd, min(status.st_size + 1, _CHUNK)):
+            wanted = min(status.st_size, _CHUNK - 1) + 1  # a byte more: what has grown does not hash as it was
+            part = os.read(fd, wanted)
+            while part:
                 digest.update(part)
+                part = os.read(fd, wanted) if len(part) == wanted else b""
         except OSError:
             return ""
         finally:

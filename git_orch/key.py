@@ -72,7 +72,7 @@ def mac(key: bytes, *parts: str | bytes) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two MACs are equal, in a time that does not tell where they differ."""
-    return one.isascii() and _compare_digest(one, other)
+    return one.isascii() and other.isascii() and _compare_digest(one, other)
 
 
 def digest(*parts: str | bytes) -> str:

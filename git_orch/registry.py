@@ -318,14 +318,7 @@ class Registry:
 
     def is_held(self, run_id: str) -> bool:
         """Whether somebody lives: the run's supervisor or a guardian, or its launcher before them."""
-        try:
-            fd = os.open(self.path(run_id, "lock"), os.O_RDWR | _OPEN)
-        except OSError:
-            return False
-        try:
-            return not _flocked(fd, fcntl.LOCK_SH)
-        finally:
-            os.close(fd)
+        return is_held(self.path(run_id, "lock"))
 
     def still_there(self, lock: Lock) -> bool:
         """Whether the lock's path still names the file that we hold: an unlinked one keeps nobody out."""
@@ -513,6 +506,18 @@ def ensure(layout: Layout, key: bytes, env: Mapping[str, str]) -> Registry:
         EnvironmentProblem: it cannot be written.
     """
     return Registry(layout.live, key, orchdir.establish(layout, env))
+
+
+def is_held(lock_path: str) -> bool:
+    """Whether somebody holds the lock of a run; it is let go again at once where nobody does."""
+    try:
+        fd = os.open(lock_path, os.O_RDWR | _OPEN)
+    except OSError:
+        return False
+    try:
+        return not _flocked(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
 
 
 def instance_of(live: str) -> str:

@@ -1,20 +1,68 @@
-"""A run's records read back as one report: what the formats print."""
+"""A run's record as it is written, by its supervisor or by the reaper, and read back as the report that formats print."""
 
 from __future__ import annotations
 
+import os
+import time
+
 from git_orch import runs
-from git_orch.model import Base, Change, Coverage, Finding, Report, Review, Skipped, Usage
+from git_orch.model import Base, Change, Coverage, Finding, Report, Review, Skipped, Usage, utc_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from git_orch.model import Json
+    from git_orch.model import Json, Status, Verdict
+    from git_orch.registry import Intent
+
+
+def record_json(
+    intent: Intent,
+    *,
+    status: Status,
+    terminal_reason: str,
+    verdict: Verdict,
+    reason: str,
+    supervisor_pid: int,
+    jobs: tuple[Json, ...],
+    reviews: tuple[Review, ...] = (),
+    change: Change = Change(),  # noqa: B008 - a record never changes
+    materialized: str = "",
+    timings_ms: Json | None = None,
+) -> Json:
+    """The run as `record.json` has it: what it was asked to do, and how it ended just now."""
+    usage = [review.usage for review in reviews]
+    return {
+        **intent.to_json(),
+        "reviewers": [review_json(review) for review in reviews],
+        "base": {"tree_id": intent.base_tree_id, "name": intent.base_name, "commit": intent.base_commit},
+        "change": change.fields(),
+        # `runs.has_ended` finds these two by their standing together.
+        "status": status,
+        "terminal_reason": terminal_reason,
+        "verdict": verdict,
+        "reason": reason,
+        "materialized": materialized,
+        "timings_ms": timings_ms or {},
+        "finished_at": utc_stamp(time.time()),
+        "worktree_gone": not os.path.isdir(intent.worktree_path or intent.git_dir),
+        "supervisor_pid": supervisor_pid,
+        "jobs": list(jobs),
+        "cpu_s": round(sum(each.cpu_s for each in usage), 3),
+        "peak_rss_bytes": max((each.peak_rss_bytes for each in usage), default=0),
+    }
 
 
 def load(run_dir: str, *, reused: bool = False) -> Report | None:
-    """The report of a run that has ended, or None while it has not."""
+    """The report of a run that has ended, or None while it has not, or where its record is of another version."""
     record = runs.final_record(run_dir)
     if record is None:
         return None
+    try:
+        return _of(record, run_dir, reused)
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _of(record: Json, run_dir: str, reused: bool) -> Report:
     found = tuple(Finding(**_known(Finding, item)) for item in _list(run_dir, "findings.json", "findings"))
     covered = runs.read(run_dir, "coverage.json") or {}
     return Report(

@@ -1,19 +1,30 @@
-"""The lasting records of runs, `<git common dir>/orch/runs`: who wrote them, how they are found by a short name."""
+"""The lasting records of runs, `<git common dir>/orch/runs`: how they are written, whether they have ended, how people
+call them.
+
+A run's folder is locked by its supervisor for as long as that lives. The lock of the entry says the same, but lies in
+`.orch`, which `git stash -a` takes away and `git stash pop` brings back as another file, that nobody holds.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 from git_orch import atomic, jsontext
 from git_orch.errors import NoSuchRun
 from git_orch.model import ENDED
 from git_orch.registry import is_run_id
+from git_orch.removal import remove_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from git_orch.model import Json
 
 RECORD = "record.json"
+TRASH = ".trash-"
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_STATUS = b'"status":"'
+_AFTER_STATUS = b'","terminal_reason":"'
 
 
 def make_folder(run_dir: str) -> None:
@@ -22,7 +33,7 @@ def make_folder(run_dir: str) -> None:
 
 
 def write(run_dir: str, name: str, value: Json) -> None:
-    """The file of that name holds the value, whole, and is on the disk."""
+    """The file of that name holds the value, whole; a record is on the disk."""
     atomic.write(os.path.join(run_dir, name), jsontext.dumps(value).encode("ascii") + b"\n", durable=name == RECORD)
 
 
@@ -44,6 +55,54 @@ def final_record(run_dir: str) -> Json | None:
     return record if record is not None and record.get("status") in ENDED else None
 
 
+def has_ended(run_dir: str) -> bool:
+    """Whether there is a record with a final status: the same as `final_record`, but the record is only searched.
+
+    A key of the record itself cannot be mistaken: inside a JSON string each quote has a backslash before it, and a job,
+    which has a `status` too, has no `terminal_reason`.
+    """
+    raw = atomic.read(f"{run_dir}/{RECORD}") or b""
+    before, found, _ = raw.partition(_AFTER_STATUS)
+    status = before[before.rfind(b'"') + 1 :]
+    if found and before.endswith(_STATUS + status) and raw.endswith(b"}\n"):
+        return status.decode("ascii", "replace") in ENDED
+    return bool(raw) and final_record(run_dir) is not None
+
+
+def hold(run_dir: str) -> int:
+    """A descriptor by which this process holds the run's folder, until it is closed; -1 where that cannot be.
+
+    The supervisor's, from its beginning to its end.
+    """
+    try:
+        fd = os.open(run_dir, _FOLDER)
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # another supervisor of the same run, or a file system that locks no folders
+        os.close(fd)
+        return -1
+    return fd
+
+
+def is_held(run_dir: str) -> bool:
+    """Whether the run's supervisor lives."""
+    try:
+        fd = os.open(run_dir, _FOLDER)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system that locks no folders: the entry's lock alone has to tell
+        return False
+    finally:
+        os.close(fd)
+    return False
+
+
 def run_ids(runs: str) -> list[str]:
     """All runs that have a lasting folder, oldest first."""
     try:
@@ -60,7 +119,7 @@ def find(name: str, candidates: list[str]) -> str:
     """
     if name == "last" and candidates:
         return candidates[-1]
-    if is_run_id(name) and name in candidates:
+    if name in candidates:
         return name
     wanted = name.casefold()
     hits = [run_id for run_id in candidates if run_id.partition("-")[2].startswith(wanted)] if len(wanted) >= 4 else []
@@ -71,15 +130,24 @@ def find(name: str, candidates: list[str]) -> str:
     raise NoSuchRun(f"no run `{name}` here", "git orch status lists them; four hex digits or `last` are enough")
 
 
-def remove(run_dir: str) -> None:
-    """The run's lasting folder is gone. Only ever a folder of that name and form: plain files, one level of folders."""
-    for parent, folders, files in os.walk(run_dir, topdown=False):
-        for name in files:
-            os.unlink(os.path.join(parent, name))
-        for name in folders:
-            os.rmdir(os.path.join(parent, name))
-    if os.path.isdir(run_dir):
-        os.rmdir(run_dir)
+def remove(run_dir: str) -> bool:
+    """The run's lasting folder is gone, at once and as a whole; False where something of it waits under another name."""
+    folder, name = os.path.split(run_dir)
+    trash = os.path.join(folder, TRASH + name)
+    try:
+        os.rename(run_dir, trash)
+    except FileNotFoundError:
+        return True
+    except OSError:  # an earlier removal of the same run has left something under that name
+        return remove_path(trash) and remove_path(run_dir)
+    return remove_path(trash)
+
+
+def sweep_trash(runs: str) -> None:
+    """What earlier removals died over is gone."""
+    for name in os.listdir(runs) if os.path.isdir(runs) else ():
+        if name.startswith(TRASH):
+            remove_path(os.path.join(runs, name))
 
 
 def short(run_id: str) -> str:

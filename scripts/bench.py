@@ -245,7 +245,7 @@ def trees(world: World, files: int) -> list[Ratio]:
 
 
 def warm_trees(world: World, repo: Path, files: int) -> tuple[list[float], list[float]]:
-    from git_orch import place, tree, workspace
+    from git_orch import inspection, parking, place, tree, workspace
 
     opened = workspace.open_at(str(repo), world.env)
     root = place.temp_root(world.env)
@@ -255,7 +255,7 @@ def warm_trees(world: World, repo: Path, files: int) -> tuple[list[float], list[
     made = place.make_place(root, _run_id(world), "bench", opened.key)
     tree.materialize(opened.store, current, made, warm=False)
     for _ in range(world.rounds):
-        tree.park(made, opened.store, current)
+        assert parking.park(made, opened.store, inspection.inspect(made, opened.store, current))
         edit(repo, 50, files)
         world.git(repo, "commit", "-qam", "fifty")
         current = world.git(repo, "rev-parse", "HEAD^{tree}")

@@ -106,10 +106,8 @@ class Run:
     def _reap_if_dead(self) -> None:
         from git_orch import reaper
 
-        if isinstance(self.workspace.book.try_lock(self.run_id), registry.Held):
-            return
-        if report.load(self.run_dir) is None or os.path.exists(self.workspace.book.path(self.run_id, "json")):
-            reaper.sweep(self.workspace)
+        if os.path.exists(self.workspace.book.path(self.run_id, "json")):
+            reaper.sweep_one(self.workspace, self.run_id)  # does nothing to a run that lives
 
 
 class Interrupts:

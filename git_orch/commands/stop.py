@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import reaper, registry
+from git_orch import reaper
 from git_orch.commands import history, speaking
 from git_orch.errors import EXIT_ENVIRONMENT, EXIT_PASS, UsageError
 from git_orch.runs import short
@@ -37,8 +37,7 @@ def stop(name: str | None, env: dict[str, str], *, everything: bool) -> int:
 def _wait(workspace: Workspace, run_id: str) -> bool:
     deadline = time.monotonic() + WAIT_S
     while _lives(workspace, run_id):
-        if not isinstance(workspace.book.try_lock(run_id), registry.Held):
-            reaper.sweep_one(workspace, run_id)
+        reaper.sweep_one(workspace, run_id)  # does nothing to a run that lives
         if time.monotonic() > deadline:
             speaking.line(f"run {short(run_id)} does not end; git orch sweep --force {short(run_id)} kills it")
             return False

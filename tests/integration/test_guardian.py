@@ -172,7 +172,7 @@ def test_terminate_lets_the_job_finish_and_does_not_wait_out_the_grace(tier: int
 @in_both_tiers
 def test_each_is_asked_once_and_those_born_meanwhile_are_asked_too(tier: int, tmp_path: Path) -> None:
     need_tier(tier)
-    script = f"""
+    script = """
         import os, signal
         def on_term(*_):
             print("term", flush=True)

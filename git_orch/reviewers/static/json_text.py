@@ -24,7 +24,7 @@ _COMMENTED = re.compile(
     r"|(?:^|/)(?:\.vscode|\.zed|\.devcontainer)/[^/]*\.json$",
 )
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
-_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
 _NOT_BLANK = re.compile(r"[^\n]")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 # What stands in quotes and GitHub's `${{ }}` is plain text to JSON, TOML and YAML: `"Hello {{name}}"` is no template.
-_PLAIN = re.compile(rb"""\$\{\{.*?\}\}|"(?:[^"\\\n]|\\.)*"|(?<!\w)'[^'\n]*'""")
+# Each may lack its end: an expression that then begins anew at the next quote takes quadratic time.
+_PLAIN = re.compile(rb"""\$\{\{.*?(?:\}\}|$)|"(?:[^"\\\n]|\\.)*"?|(?<!\w)'[^'\n]*'?""", re.MULTILINE)
 _MARK = re.compile(rb"\{\{|\{%|<%")
 # In code `{{` means too much; these mean nothing else.
-_MARK_IN_CODE = re.compile(rb"^\s*\{%.*%\}|\{\{ ?cookiecutter\.", re.MULTILINE)
+_MARK_IN_CODE = re.compile(rb"^[ \t]*\{%.*%\}|\{\{ ?cookiecutter\.", re.MULTILINE)
 
 
 def is_data_template(content: bytes) -> bool:
