@@ -15,7 +15,7 @@ def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -
     scratch = _scratch(path)
     try:
         _write_new(scratch, data, mode, durable)
-        os.rename(scratch, path)
+        os.replace(scratch, path)
     except BaseException:
         _unlink(scratch)
         raise
@@ -52,32 +52,20 @@ def append(path: str, data: bytes) -> None:
         os.close(fd)
 
 
-def read(path: str, *, limit: int = 1 << 26) -> bytes | None:
+def read(path: str, *, limit: int = 1 << 26, dir_fd: int | None = None) -> bytes | None:
     """The content of a plain file, or None where there is none; a link, a FIFO or a larger file counts as none."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
     except OSError:
         return None
     try:
         status = os.fstat(fd)
         if (status.st_mode & 0o170000) != 0o100000 or status.st_size > limit:
             return None
-        data = read_all(fd, limit=limit)
+        data = _read(fd, limit + 1)
     finally:
         os.close(fd)
     return data if len(data) <= limit else None  # somebody writes to it at this moment
-
-
-def read_all(fd: int, *, limit: int = -1) -> bytes:
-    """Everything that is left to read from a descriptor; with a limit, at most that and one byte more."""
-    parts = []
-    left = limit + 1
-    while part := os.read(fd, min(left, 1 << 20) if left > 0 else 1 << 20):
-        parts.append(part)
-        left -= len(part)
-        if limit >= 0 and left <= 0:
-            break
-    return b"".join(parts)
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -85,6 +73,14 @@ def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def _read(fd: int, most: int) -> bytes:
+    parts = []
+    while most > 0 and (part := os.read(fd, min(most, 1 << 20))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
 
 
 def _scratch(path: str) -> str:

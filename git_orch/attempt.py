@@ -8,6 +8,7 @@ import time
 from git_orch import atomic, findings, parking, runs, sight, tree, verdict
 from git_orch import key as keys
 from git_orch.containment import Containment, Job
+from git_orch.containment.descendants import stat_fields
 from git_orch.errors import OrchError
 from git_orch.guardian import Guard
 from git_orch.inspection import inspect
@@ -62,6 +63,7 @@ class Attempt:
         self._started = time.monotonic()
         self._active = self._started
         self._seen: tuple[int, float] = (0, 0.0)
+        self._job_started = 0
         self._containment = subject.containment
         self.folder = os.path.join(subject.intent.run_dir, settings.name)
 
@@ -107,6 +109,7 @@ class Attempt:
         if isinstance(self.guard.outcome, NotStarted) and self._containment.tier == 1:
             self._containment = Containment(tier=2, degraded_reason=self.guard.outcome.reason)
             self.guard = Guard.start(self._job(), lock_fd=self._lock_fd)
+        self._job_started = _start_time(self.guard.job_pid)
 
     def _job(self) -> Job:
         assert self._place is not None and self._request is not None
@@ -139,6 +142,7 @@ class Attempt:
             "tree_path": self._place.tree if self._place else "",
             "child_pid": guard.job_pid if guard else 0,
             "child_pgid": guard.job_pid if guard else 0,
+            "child_starttime": self._job_started,
             "guardian_pid": guard.guardian_pid if guard else 0,
             "containment": self._containment.tier,
             "containment_degraded_reason": self._containment.degraded_reason,
@@ -258,6 +262,14 @@ class Attempt:
         """The tree is parked for the next run where it is as it was made; else it waits for its disposal."""
         if park and self._place is not None and self._inspection is not None:
             parking.park(self._place, self._subject.store, self._inspection)
+
+
+def _start_time(pid: int) -> int:
+    """When the process began, in clock ticks since boot; 0 where it is gone already. For people to read."""
+    try:
+        return int(stat_fields(pid)[19])
+    except (OSError, IndexError):
+        return 0
 
 
 def settled(review: Review, subject: Subject, changed_lines: Mapping[str, Lines]) -> tuple[Finding, ...]:

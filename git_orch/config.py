@@ -63,12 +63,21 @@ def read(git: Git, env: Mapping[str, str]) -> Settings:
 
     Raises:
         UsageError: a value is not what its key takes.
+        GitError: a configuration file cannot be read.
     """
-    return parse(split_z(git.attempt("config", "-z", "--get-regexp", _QUERY).stdout), env)
+    words = ("config", "-z", "--get-regexp", _QUERY)
+    done = git.attempt(*words)
+    if done.code not in (0, 1):  # 1: there is none
+        raise git.failure(words, done)
+    return parse(split_z(done.stdout), env)
 
 
 def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
-    """Settings from the items of `git config -z`: key, newline, value (a key alone means true)."""
+    """Settings from the items of `git config -z`: key, newline, value (a key alone means true).
+
+    `orch.reviewers` and `orch.review.provide` may be given several times; an empty value takes back those before it, as
+    git's own lists have it.
+    """
     values: Json = {}
     reviewers: dict[str, Json] = {}
     many: dict[str, list[str]] = {"reviewers": [], "provide": []}
@@ -87,7 +96,9 @@ def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
             field, convert = _PLAIN[key.casefold()]
             values[field] = convert(key, value)
         elif key.casefold() in ("orch.reviewers", "orch.review.provide"):
-            many[words[-1]] += value.replace(",", " ").split()
+            # An empty value drops what wider scopes said, as for git's own lists (credential.helper).
+            name = words[-1].casefold()
+            many[name] = many[name] + value.replace(",", " ").split() if value.strip() else []
         else:
             unknown.append(key)
     if many["reviewers"]:
@@ -113,8 +124,9 @@ def seconds(key: str, text: str) -> float:
     Raises:
         UsageError: it is none, or not above 0.
     """
-    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text.strip()[len(number) :]
+    word = text.strip().casefold()
+    number = word.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = word[len(number) :]
     try:
         value = float(number) * _UNITS[unit]
     except (ValueError, KeyError):
@@ -134,9 +146,16 @@ def _boolean(key: str, text: str) -> bool:
 
 
 def _whole(key: str, text: str) -> int:
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
-    raise UsageError(f"{key}: `{text}` is not a whole number")
+    raise UsageError(f"{key}: `{text}` is not a whole number", "write 0, 1, 2 ...")
+
+
+def _above_zero(key: str, text: str) -> int:
+    number = _whole(key, text)
+    if number:
+        return number
+    raise UsageError(f"{key}: `{text}` would let nothing run", "write 1 or more")
 
 
 def size(key: str, text: str) -> int:
@@ -191,7 +210,7 @@ _PLAIN: dict[str, Reader] = {
     "orch.review.sandbox": ("sandbox", _boolean),
     "orch.hookbudget": ("hook_budget_s", seconds),
     "orch.settle": ("settle_s", seconds),
-    "orch.maxreviews": ("max_reviews", _whole),
+    "orch.maxreviews": ("max_reviews", _above_zero),
     "orch.maxuntrackedbytes": ("max_untracked_bytes", size),
     "orch.dir": ("directory", _folder),
     "orch.keepruns": ("keep_runs", _whole),
@@ -212,9 +231,7 @@ _VARIABLES: dict[str, Reader] = {
 }
 
 
-def _reviewer_key(
-    reviewers: dict[str, Json], name: str, key: str, value: str, unknown: list[str], whole: str
-) -> None:
+def _reviewer_key(reviewers: dict[str, Json], name: str, key: str, value: str, unknown: list[str], whole: str) -> None:
     if key.casefold() not in _OF_A_REVIEWER:
         unknown.append(whole)
         return
@@ -225,7 +242,7 @@ def _reviewer_key(
 
 
 def _perhaps(name: str, known: Mapping[str, object]) -> str:
-    """"; did you mean claude?" where a known name is one slip away."""
+    """What to say where a known name is one slip away: `; did you mean claude?`."""
     import difflib  # only on the way to an error
 
     close = difflib.get_close_matches(name, list(known), n=1)

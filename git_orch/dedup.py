@@ -1,7 +1,7 @@
 """Which trees have been reviewed already: one small file a verdict's key, claimed by whoever comes first.
 
-`<git common dir>/orch/index/<key>` holds the run-id of its owner. Who changes one holds the folder's lock: else two that
-both find the owner dead would take the key from each other.
+`<git common dir>/orch/index/<key>` holds the run-id of its owner. Who changes one holds the folder's lock: else two
+that both find the owner dead would take the key from each other.
 """
 
 from __future__ import annotations

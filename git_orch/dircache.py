@@ -130,7 +130,9 @@ def entries(raw: bytes, object_format: str) -> Iterator[tuple[bytes, Known]]:
         oid_at = start + _STAT.size
         path_at = oid_at + oid_bytes + 2
         flags = int.from_bytes(raw[path_at - 2 : path_at], "big")
-        end = raw.index(b"\0", path_at)
+        end = raw.find(b"\0", path_at)
+        if end < 0:
+            raise ValueError("the index is cut short")
         if flags & ~_FLAGS_ALLOWED or min(end - path_at, _NAME_LENGTH) != flags:
             raise ValueError("an entry with flags")
         stat = raw[start:oid_at]

@@ -22,23 +22,36 @@ QUIET = (
     "core.splitIndex=false",
     "core.safecrlf=false",
     "core.fsync=none",
+    "core.ignoreStat=false",
     "core.quotePath=false",
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    "advice.detachedHead=false",
 )
 
 # A caller's GIT_DIR, GIT_INDEX_FILE & co. point git at the wrong repository (a post-commit hook exports them, with a
-# lock file as the index). What says where git and its settings lie, and how to reach a remote, is kept.
-_KEPT = ("GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_PROXY_COMMAND")
+# lock file as the index). What says where git and its settings lie, how far it may look for a repository, and how to
+# reach a remote, is kept.
+_KEPT = (
+    "GIT_ATTR_NOSYSTEM",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_PROXY_COMMAND",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+)
 _KEPT_PREFIXES = ("GIT_CONFIG_", "GIT_SSL_", "GIT_HTTP_")
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """`env` without the variables that steer git elsewhere, and with those that keep it from asking or locking."""
+    """`env` without the variables that steer git elsewhere, and with those that keep it from asking or locking.
+
+    Its messages are English; by LANGUAGE, for LC_ALL would change what a clean filter makes of a file.
+    """
     kept = {name: value for name, value in env.items() if not name.startswith("GIT_") or _is_kept(name)}
-    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LANGUAGE": "C"}
 
 
 def without_git(env: Mapping[str, str]) -> dict[str, str]:
@@ -84,17 +97,17 @@ class Git(Record):
         timeout_s: float = 120.0,
     ) -> proc.Finished:
         """How the command ended, whatever its status."""
+        command = self.command(*words, stdin=stdin, stdout_fd=stdout_fd)
+        return _finished([command], timeout_s)[0]
+
+    def command(self, *words: str | bytes, stdin: bytes = b"", stdout_fd: int | None = None) -> proc.Command:
+        """The command as it is started."""
         argv: list[str | bytes] = ["git"]
         if self.cwd:
             argv += ["-C", self.cwd]
         for setting in (*QUIET, *self.config):
             argv += ["-c", setting]
-        try:
-            return proc.run(
-                [*argv, *words], env=self._environment(), stdin=stdin, stdout_fd=stdout_fd, timeout_s=timeout_s
-            )
-        except FileNotFoundError as error:
-            raise EnvironmentProblem("git is not on PATH", "install git 2.38 or newer") from error
+        return proc.Command(argv=[*argv, *words], env=self._environment(), stdin=stdin, stdout_fd=stdout_fd)
 
     def line(self, *words: str | bytes) -> str:
         """The one line that the command printed, without its end."""
@@ -116,6 +129,29 @@ class Git(Record):
         }
         env.update({name: place for name, place in places.items() if place})
         return env
+
+
+def run_both(
+    one: tuple[Git, tuple[str, ...]], other: tuple[Git, tuple[str, ...]], *, timeout_s: float = 120.0
+) -> tuple[proc.Finished, proc.Finished]:
+    """Two commands that do not wait for each other, run at the same time, have both ended well.
+
+    Raises:
+        GitError: one of them did not.
+        EnvironmentProblem: there is no git.
+    """
+    done = _finished([git.command(*words) for git, words in (one, other)], timeout_s)
+    for (git, words), finished in zip((one, other), done, strict=True):
+        if finished.code != 0:
+            raise git.failure(words, finished, timeout_s)
+    return done[0], done[1]
+
+
+def _finished(commands: list[proc.Command], timeout_s: float) -> list[proc.Finished]:
+    try:
+        return proc.run_together(commands, timeout_s=timeout_s)
+    except FileNotFoundError as error:
+        raise EnvironmentProblem("git is not on PATH", "install git 2.38 or newer") from error
 
 
 def decode(raw: bytes) -> str:

@@ -18,21 +18,41 @@ class Journal:
 
     def __init__(self, run_dir: str) -> None:
         self._path = os.path.join(run_dir, "events.jsonl")
+        self._may_be_torn = True
 
     def write(self, event: str, **facts: object) -> None:
-        """The event stands in the file, unless the disk is full: an event is never worth the run."""
-        line = jsontext.dumps({"time": utc_stamp(time.time()), "event": event, **facts})
+        """The event stands in the file, unless the disk is full: an event is never worth the run.
+
+        It begins a line of its own even where a full disk or a power cut has left half a line before it.
+        """
+        line = jsontext.dumps({"time": utc_stamp(time.time()), "event": event, **facts}).encode("ascii") + b"\n"
         try:
-            atomic.append(self._path, line.encode() + b"\n")
+            atomic.append(self._path, b"\n" + line if self._is_torn() else line)
         except OSError:
+            self._may_be_torn = True
             return
+        self._may_be_torn = False
 
     def read(self) -> list[Json]:
-        """All events so far; a torn last line is left out."""
+        """All events so far; a torn line is left out."""
         events = []
         for line in (atomic.read(self._path) or b"").split(b"\n"):
             try:
                 events.append(jsontext.loads(line))
             except jsontext.JsonTextError:
                 continue
-        return [event for event in events if isinstance(event, dict)]
+        return [event for event in events if isinstance(event, dict) and isinstance(event.get("event"), str)]
+
+    def _is_torn(self) -> bool:
+        """Whether the file ends within a line; looked at once, and again after a failure."""
+        if not self._may_be_torn:
+            return False
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            end = os.fstat(fd).st_size
+            return end > 0 and os.pread(fd, 1, end - 1) != b"\n"
+        finally:
+            os.close(fd)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from git_orch.target import Target
 
 HANDSHAKE_S = 10.0
+SIGKILL = 9
 BY_HAND = registry.BY_HAND
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The supervisor is a bare interpreter: no site-packages of a big caller's, nothing imported that it does not need.
@@ -122,25 +123,32 @@ def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) 
     words = [book.live, intent.run_id, str(lock.fd), str(ready_w)]
     argv = [proc.interpreter(), "-I", "-S", "-c", _BOOTSTRAP, _PACKAGE_PARENT, *words]
     try:
-        pid = proc.spawn_detached(argv, env=env, inherit=(lock.fd, ready_w))
-        os.close(ready_w)
-        if not _greeted(ready_r):
-            book.remove(intent.run_id)
-            raise EnvironmentProblem("the supervisor did not come up", f"see {intent.run_dir}/supervisor.log")
+        try:
+            pid = proc.spawn_detached(argv, env=env, inherit=(lock.fd, ready_w))
+        finally:
+            os.close(ready_w)
+        if _came_up(pid, ready_r):
+            return pid
+        raise EnvironmentProblem("the supervisor did not come up", f"see {intent.run_dir}/supervisor.log")
+    except BaseException:
+        book.remove(intent.run_id)
+        raise
     finally:
         os.close(ready_r)
         os.close(lock.fd)
-    return pid
 
 
 def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Registry, Intent, Lock], None]) -> bool:
     """A supervisor that is this very process, forked, has the run; says whether it came up. For the bare hook.
 
+    Where it did not, the entry stays for the reaper to tell of: the caller is about to end.
+
     The byte comes after setsid: a client may kill the hook's process group the moment that the hook returns, and a
     child that has not left it by then is lost.
     """
     ready_r, ready_w = os.pipe()
-    if os.fork() == 0:
+    pid = os.fork()
+    if pid == 0:
         try:
             detach(keep=(lock.fd, ready_w))
             os.write(ready_w, b"x")
@@ -150,7 +158,7 @@ def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Reg
             os._exit(70)
     os.close(ready_w)
     try:
-        return _greeted(ready_r)
+        return _came_up(pid, ready_r)
     finally:
         os.close(ready_r)
 
@@ -198,6 +206,15 @@ def pid_namespace() -> str:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
+
+
+def _came_up(pid: int, ready_fd: int) -> bool:
+    """Whether the supervisor, a child of ours, is up; else it is gone, for a late one would have no entry."""
+    if _greeted(ready_fd):
+        return True
+    os.kill(pid, SIGKILL)  # not reaped yet: the pid is still this child's
+    os.waitpid(pid, 0)
+    return False
 
 
 def _greeted(fd: int) -> bool:

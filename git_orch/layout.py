@@ -69,7 +69,11 @@ class Layout(Record):
 
 
 def locate(cwd: str, env: Mapping[str, str], *, orch_dir: str = "") -> Layout:
-    """The layout of the repository that `cwd` lies in; GIT_DIR and GIT_WORK_TREE of `env` are honoured.
+    """The layout of the repository that `cwd` lies in, or that GIT_DIR and GIT_WORK_TREE of `env` name.
+
+    A hook of git's is given a GIT_DIR without a GIT_WORK_TREE, which would make any folder that it goes to the top of
+    the work tree: where the repository found from `cwd` is the one that GIT_DIR names, it is taken as found.
+    An index file named by GIT_INDEX_FILE (a commit under way) is taken for the worktree's, if it is there.
 
     Args:
         orch_dir: the setting `orch.dir`, another name for `.orch`.
@@ -77,11 +81,20 @@ def locate(cwd: str, env: Mapping[str, str], *, orch_dir: str = "") -> Layout:
     Raises:
         EnvironmentProblem: there is no repository, or git refuses it.
     """
-    git = Git(env=dict(env), cwd=cwd, git_dir=env.get("GIT_DIR", ""), work_tree=env.get("GIT_WORK_TREE", ""))
+    named, top, index = (_absolute(env, name) for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"))
+    found = _ask(Git(env=dict(env), cwd=cwd), orch_dir)
+    if (named or top) and (top or isinstance(found, GitError) or not _is_same(found.git_dir, named)):
+        found = _ask(Git(env=dict(env), cwd=cwd, git_dir=named, work_tree=top), orch_dir)
+    if isinstance(found, GitError):
+        raise _refused(found)
+    return found.replace(index=index) if os.path.isfile(index) else found
+
+
+def _ask(git: Git, orch_dir: str) -> Layout | GitError:
     done = git.attempt("rev-parse", *_QUESTIONS)
     lines = decode(done.stdout).split("\n")[:-1]
-    if len(lines) < 5:
-        raise _refused(git.failure(("rev-parse",), done))
+    if len(lines) < 5:  # --show-toplevel fails where there is no work tree, and is therefore the last
+        return git.failure(("rev-parse",), done)
     if len(lines) > 6:
         raise EnvironmentProblem("the repository's path holds a newline", "move it to a path without one")
     common_dir, git_dir, index, objects, object_format = lines[:5]
@@ -96,6 +109,18 @@ def locate(cwd: str, env: Mapping[str, str], *, orch_dir: str = "") -> Layout:
         live=live,
         durable=durable,
     )
+
+
+def _absolute(env: Mapping[str, str], name: str) -> str:
+    """A path of the environment's; it is relative to where the process was started, not to where git is sent."""
+    return os.path.abspath(env[name]) if env.get(name) else ""
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def places(common_dir: str, orch_dir: str = "") -> tuple[str, str]:

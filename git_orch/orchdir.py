@@ -26,6 +26,7 @@ _FILES = (".gitignore", "instance")
 _NAMES = frozenset((*FOLDERS, *_FILES))
 _HEX = frozenset("0123456789abcdef")
 _INSTANCE_DIGITS = 16
+_IGNORE_ALL = b"*\n"
 _STALE_S = 3600.0
 
 
@@ -85,12 +86,17 @@ def make(live: str, instance: str) -> bool:
 
 
 def mend(live: str, instance: str) -> str:
-    """An `.orch` of ours that lost a part of itself is whole; gives its instance, which is another's if that was faster.
+    """An `.orch` of ours that was taken away, or a part of it, is whole; gives its instance: that of whoever was first.
 
     `git clean -fdx` takes file by file, and what is written at the same moment stays behind alone.
+
+    Raises:
+        ForeignDirectory: something else lies there; nothing was written.
+        OSError: it cannot be written.
     """
-    if not make(live, instance):
+    if not instance_of(live) and not make(live, instance):
         _fill(live, instance)
+    _complete_folder(live)
     return instance_of(live)
 
 
@@ -125,16 +131,15 @@ def _establish(layout: Layout, env: Mapping[str, str]) -> str:
         _refuse_tracked(layout, env)
     if not instance:
         os.makedirs(layout.durable, mode=0o755, exist_ok=True)
-        instance = _complete(layout.live, known)
-    for name in FOLDERS:
-        _make_private(layout.live, name)
+        instance = _begin(layout.live, known)
+    _complete_folder(layout.live)
     if instance != known:
         atomic.write(known_path, instance.encode("ascii") + b"\n")
     return instance
 
 
-def _complete(live: str, known: str) -> str:
-    """`.orch` was missing, or lacked its instance: then it is ours only if we had one here, or there is nothing in it."""
+def _begin(live: str, known: str) -> str:
+    """`.orch` was missing, or lacks its instance: then it is ours only if we had one here, or nothing is in it."""
     if make(live, known or os.urandom(_INSTANCE_DIGITS // 2).hex()):
         return instance_of(live)
     instance = instance_of(live)
@@ -158,7 +163,7 @@ def _refuse_tracked(layout: Layout, env: Mapping[str, str]) -> None:
 def _fill(folder: str, instance: str) -> None:
     """The folder holds all that an `.orch` does; what is there already stays."""
     # First of all what keeps `git status` from showing the rest.
-    _write_missing(os.path.join(folder, ".gitignore"), b"*\n")
+    _write_missing(os.path.join(folder, ".gitignore"), _IGNORE_ALL)
     for name in FOLDERS:
         os.makedirs(os.path.join(folder, name), mode=0o700, exist_ok=True)
     _write_missing(os.path.join(folder, "instance"), instance.encode("ascii") + b"\n")
@@ -182,6 +187,13 @@ def _try(remove: Callable[[str], None], path: str) -> None:
         remove(path)
     except OSError:
         return
+
+
+def _complete_folder(live: str) -> None:
+    """What an `.orch` that has its instance may lack is there again."""
+    _write_missing(os.path.join(live, ".gitignore"), _IGNORE_ALL)
+    for name in FOLDERS:
+        _make_private(live, name)
 
 
 def _make_private(live: str, name: str) -> None:

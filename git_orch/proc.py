@@ -1,7 +1,7 @@
 """The one module that starts processes (jobs of reviewers excepted: the guardian forks those).
 
-argv lists only, an explicit environment, /dev/null as standard input unless bytes are given, a deadline always. Built on
-posix_spawn, since `import subprocess` costs more than a git call; on Windows it goes through subprocess.
+argv lists only, an explicit environment, /dev/null as standard input unless bytes are given, a deadline always. Built
+on posix_spawn, since `import subprocess` costs more than a git call; on Windows it goes through subprocess.
 """
 
 from __future__ import annotations
@@ -12,27 +12,43 @@ import select
 import sys
 import time
 
+from git_orch.model import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import signal as _signal  # the type checker knows no stub of the module that does the work
+    from collections.abc import Iterable, Mapping, Sequence
+else:
+    import _signal
 
 SIGKILL = 9
 SIGPIPE = 13
+SIGTERM = 15
+GRACE_S = 1.0  # after TERM: git takes its lock files away and ends its filters
+KILLED_S = 5.0  # after KILL: a process that the kernel will not let go is left to it
+_PAUSE_S = 0.02
+_PIPE_BYTES = 1 << 20  # the most that a pipe holds
 
 
-class Finished:
-    """A process that ended: exit code (negative: the signal that ended it) and what it wrote.
+class Command(Record):
+    """A program to run, its whole environment, and what it reads.
 
-    No `Record`: a hook that has nothing to do needs this module and no other, and feels each import.
+    `stdout_fd`: a descriptor that takes standard output instead of `Finished.stdout`.
     """
 
-    __slots__ = ("code", "stderr", "stdout", "timed_out")
+    argv: Sequence[str | bytes]
+    env: Mapping[str, str]
+    stdin: bytes = b""
+    stdout_fd: int | None = None
 
-    def __init__(self, *, code: int, stdout: bytes, stderr: bytes, timed_out: bool = False) -> None:
-        self.code = code
-        self.stdout = stdout
-        self.stderr = stderr
-        self.timed_out = timed_out
+
+class Finished(Record):
+    """A process that ended: exit code (negative: the signal that ended it) and what it wrote."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool = False
 
 
 def run(
@@ -43,40 +59,39 @@ def run(
     stdout_fd: int | None = None,
     timeout_s: float = 60.0,
 ) -> Finished:
-    """The program has run to its end, or was killed when its time was up.
-
-    Args:
-        stdout_fd: a descriptor that takes standard output instead of `Finished.stdout`.
+    """The program has run to its end, or was ended when its time was up.
 
     Raises:
         FileNotFoundError: there is no such program.
     """
+    return run_together([Command(argv=argv, env=env, stdin=stdin, stdout_fd=stdout_fd)], timeout_s=timeout_s)[0]
+
+
+def run_together(commands: Sequence[Command], *, timeout_s: float = 60.0) -> list[Finished]:
+    """The programs have run side by side, each to its end; those that were not done in time were ended.
+
+    The end is the program's own: what it left behind may hold its standard output open for as long as it likes.
+
+    Raises:
+        FileNotFoundError: there is no such program; none of them is left running.
+    """
     if os.name == "nt":
-        return _run_windows(argv, env, stdin, stdout_fd, timeout_s)
-    out_r, out_w = os.pipe() if stdout_fd is None else (-1, stdout_fd)
-    err_r, err_w = os.pipe()
-    in_r, in_w = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1)
+        return [_run_windows(command, timeout_s) for command in commands]
+    children: list[_Child] = []
+    timed_out: set[_Child] = set()
     try:
-        pid = _spawn(argv, env, (in_r, out_w, err_w))
-    except BaseException:
-        for fd in (in_w, out_r, err_r):
-            _close(fd)
-        raise
+        for command in commands:
+            children.append(_Child(command))
+        if not _wait(children, timeout_s):
+            timed_out = {child for child in children if not child.ended}
+            _signal_all(children, SIGTERM)
+            _wait(children, GRACE_S)
     finally:
-        for fd in (in_r, err_w, out_w if stdout_fd is None else -1):
-            _close(fd)
-    exchange = _Exchange(stdin, in_w, out_r, err_r)
-    timed_out = not exchange.until(time.monotonic() + timeout_s)
-    if timed_out:
-        os.kill(pid, SIGKILL)  # not reaped yet: the pid is still this child's
-    exchange.close()
-    _, status = os.waitpid(pid, 0)
-    return Finished(
-        code=os.waitstatus_to_exitcode(status),
-        stdout=b"".join(exchange.taken[out_r]) if out_r >= 0 else b"",
-        stderr=b"".join(exchange.taken[err_r]),
-        timed_out=timed_out,
-    )
+        _signal_all(children, SIGKILL)
+        _wait(children, KILLED_S)
+        for child in children:
+            child.close()
+    return [child.finished(timed_out=child in timed_out) for child in children]
 
 
 def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequence[int]) -> int:
@@ -84,7 +99,7 @@ def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequ
 
     `inherit`: descriptors that it keeps under the same numbers.
     """
-    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    null = _above_streams(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
     try:
         for fd in inherit:
             os.set_inheritable(fd, True)
@@ -111,55 +126,120 @@ def find_program(name: str, path: str) -> str | None:
     return None
 
 
-def _spawn(
-    argv: Sequence[str | bytes], env: Mapping[str, str], streams: tuple[int, int, int], *, setsid: bool = False
-) -> int:
-    name = os.fsdecode(argv[0])
-    program = find_program(name, env.get("PATH", os.defpath))
-    if program is None:
-        raise FileNotFoundError(errno.ENOENT, "not found on PATH", name)
-    actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(streams)]
-    # Python ignores SIGPIPE, and what is ignored stays so across exec: `git` would then write on into a closed pipe.
-    return os.posix_spawn(program, tuple(argv), env, file_actions=actions, setsid=setsid, setsigdef=[SIGPIPE])
+def interpreter() -> str:
+    """The interpreter that runs us, as an absolute path that stays the same inside a virtual environment."""
+    return os.path.abspath(sys.executable)
 
 
-class _Exchange:
-    """Bytes to a child and from it, without a deadlock whichever side fills first."""
+class _Child:
+    """A child process and our ends of its streams. Bytes go both ways without a deadlock, whichever fills first."""
 
-    def __init__(self, stdin: bytes, in_w: int, *outputs: int) -> None:
-        self._rest = memoryview(stdin)
-        self._in_w = in_w
-        self.taken: dict[int, list[bytes]] = {fd: [] for fd in outputs}
-        self._poll = select.poll()
-        self._open = {fd for fd in outputs if fd >= 0}
-        for fd in self._open:
-            self._poll.register(fd, select.POLLIN)
-        if in_w >= 0:
-            os.set_blocking(in_w, False)
-            self._open.add(in_w)
-            self._poll.register(in_w, select.POLLOUT)
+    def __init__(self, command: Command) -> None:
+        self._rest = memoryview(command.stdin)
+        self._taken: dict[int, list[bytes]] = {}
+        self._ours: set[int] = set()
+        theirs: list[int] = []
+        try:
+            streams = self._streams(command, theirs)
+            self.pid = _spawn(command.argv, command.env, streams)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        self._status: int | None = None
+        self._pidfd = _pidfd_open(self.pid)
 
-    def until(self, deadline: float) -> bool:
-        """Every stream has come to its end; False where the deadline came first."""
-        while self._open:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            for fd, _ in self._poll.poll(left * 1000):
-                self._write() if fd == self._in_w else self._read(fd)
-        return True
+    def _streams(self, command: Command, theirs: list[int]) -> tuple[int, int, int]:
+        """The descriptors that become 0, 1 and 2 of the child; those to be closed here afterwards are in `theirs`."""
+        if command.stdin:
+            in_r, self._in_w = map(_above_streams, os.pipe())
+            self._ours.add(self._in_w)
+        else:
+            in_r, self._in_w = _above_streams(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)), -1
+        theirs.append(in_r)
+        self._out_r, out_w = (-1, command.stdout_fd) if command.stdout_fd is not None else self._output(theirs)
+        self._err_r, err_w = self._output(theirs)
+        for fd in self._ours:
+            os.set_blocking(fd, False)
+        return in_r, out_w, err_w
+
+    def _output(self, theirs: list[int]) -> tuple[int, int]:
+        read_end, write_end = map(_above_streams, os.pipe())
+        self._ours.add(read_end)
+        self._taken[read_end] = []
+        theirs.append(write_end)
+        return read_end, write_end
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, as far as we have looked."""
+        return self._status is not None
+
+    @property
+    def pause_s(self) -> float:
+        """How long one may wait for a descriptor to become ready before one looks again."""
+        if self._pidfd >= 0:
+            return KILLED_S
+        return _PAUSE_S if self._ours else 0.001
+
+    def events(self) -> Iterable[tuple[int, int]]:
+        """The descriptors to poll, each with what to poll for."""
+        if self._pidfd >= 0:
+            yield self._pidfd, select.POLLIN
+        for fd in self._ours:
+            yield fd, select.POLLOUT if fd == self._in_w else select.POLLIN
+
+    def serve(self, fd: int) -> None:
+        """What the descriptor is ready for is done."""
+        if fd == self._in_w:
+            self._write()
+        elif fd in self._ours:
+            self._read(fd, 1 << 16)
+
+    def look(self) -> None:
+        """If the process has ended, its status and all that it wrote are known."""
+        if self.ended:
+            return
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid:
+            self._status = status
+            for fd in self._taken:
+                if fd in self._ours:
+                    self._read(fd, _PIPE_BYTES)
+            self.close()
+
+    def finished(self, *, timed_out: bool) -> Finished:
+        """How it ended."""
+        status = SIGKILL if self._status is None else self._status
+        return Finished(
+            code=os.waitstatus_to_exitcode(status),
+            stdout=b"".join(self._taken.get(self._out_r, ())),
+            stderr=b"".join(self._taken[self._err_r]),
+            timed_out=timed_out,
+        )
 
     def close(self) -> None:
-        """No descriptor of the exchange is open."""
-        for fd in tuple(self._open):
-            self._end(fd)
+        """None of our descriptors is open."""
+        for fd in tuple(self._ours):
+            self._close(fd)
+        if getattr(self, "_pidfd", -1) >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
 
-    def _read(self, fd: int) -> None:
-        part = os.read(fd, 1 << 16)
-        if part:
-            self.taken[fd].append(part)
-        else:
-            self._end(fd)
+    def _read(self, fd: int, most: int) -> None:
+        """At most that many bytes more are taken: a daemon that it left behind may go on writing."""
+        while most > 0:
+            try:
+                part = os.read(fd, min(most, 1 << 16))
+            except BlockingIOError:
+                return
+            if not part:
+                self._close(fd)
+                return
+            self._taken[fd].append(part)
+            most -= len(part)
 
     def _write(self) -> None:
         try:
@@ -169,31 +249,96 @@ class _Exchange:
         except BrokenPipeError:  # it did not want the rest; its exit code tells whether that was well
             self._rest = self._rest[:0]
         if not self._rest:
-            self._end(self._in_w)
+            self._close(self._in_w)
 
-    def _end(self, fd: int) -> None:
-        self._poll.unregister(fd)
-        self._open.discard(fd)
+    def _close(self, fd: int) -> None:
+        self._ours.discard(fd)
         os.close(fd)
 
 
-def _close(fd: int) -> None:
-    if fd >= 0:
-        os.close(fd)
+def _wait(children: Sequence[_Child], timeout_s: float) -> bool:
+    """All of them have ended; False where the time was up first."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        live = [child for child in children if not child.ended]
+        if not live:
+            return True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        by_fd = {fd: child for child in live for fd, _ in child.events()}
+        poll = select.poll()
+        for child in live:
+            for fd, event in child.events():
+                poll.register(fd, event)
+        for fd, _ in poll.poll(min(left, _longest_pause(live)) * 1000):
+            by_fd[fd].serve(fd)
+        for child in live:
+            child.look()
 
 
-def _run_windows(
-    argv: Sequence[str | bytes], env: Mapping[str, str], stdin: bytes, stdout_fd: int | None, timeout_s: float
-) -> Finished:
+def _longest_pause(live: Sequence[_Child]) -> float:
+    """Without pidfds (macOS, old kernels) the end of a process shows only when one looks."""
+    return min(child.pause_s for child in live)
+
+
+def _signal_all(children: Sequence[_Child], number: int) -> None:
+    for child in children:
+        if not child.ended:  # and so not waited for: the pid is still this child's
+            os.kill(child.pid, number)
+
+
+def _pidfd_open(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
+
+
+def _above_streams(fd: int) -> int:
+    """The same file at 3 or above: one who starts us with a closed stream makes the kernel give out 0 to 2."""
+    if fd > 2:
+        return fd
+    import fcntl
+
+    moved: int = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(fd)
+    return moved
+
+
+def _spawn(
+    argv: Sequence[str | bytes], env: Mapping[str, str], streams: tuple[int, int, int], *, setsid: bool = False
+) -> int:
+    name = os.fsdecode(argv[0])
+    program = find_program(name, env.get("PATH", os.defpath))
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, "not found on PATH", name)
+    if _signal.getsignal(_signal.SIGCHLD) == _signal.SIG_IGN:  # inherited: the kernel would keep no status for us
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(streams)]
+    # Python ignores SIGPIPE, and what is ignored or blocked stays so across exec: `git` would then write on into a
+    # closed pipe, or never hear of our TERM.
+    return os.posix_spawn(
+        program,
+        tuple(argv),
+        env,
+        file_actions=actions,
+        setsid=setsid,
+        setsigmask=(),
+        setsigdef=(SIGPIPE, SIGTERM, _signal.SIGCHLD),
+    )
+
+
+def _run_windows(command: Command, timeout_s: float) -> Finished:
     """The same by subprocess. Written, not run."""
     import subprocess
 
     try:
         done = subprocess.run(
-            [os.fsdecode(word) for word in argv],
-            env=dict(env),
-            input=stdin,
-            stdout=subprocess.PIPE if stdout_fd is None else stdout_fd,
+            [os.fsdecode(word) for word in command.argv],
+            env=dict(command.env),
+            input=command.stdin,
+            stdout=subprocess.PIPE if command.stdout_fd is None else command.stdout_fd,
             stderr=subprocess.PIPE,
             timeout=timeout_s,
             check=False,
@@ -202,8 +347,3 @@ def _run_windows(
     except subprocess.TimeoutExpired as late:
         return Finished(code=-SIGKILL, stdout=late.stdout or b"", stderr=late.stderr or b"", timed_out=True)
     return Finished(code=done.returncode, stdout=done.stdout or b"", stderr=done.stderr)
-
-
-def interpreter() -> str:
-    """The interpreter that runs us, as an absolute path that stays the same inside a virtual environment."""
-    return os.path.abspath(sys.executable)

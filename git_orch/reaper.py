@@ -1,7 +1,10 @@
 """What dead supervisors left behind is taken away: processes, trees, entries; what they found out is kept.
 
-It acts on a run only while it holds the run's lock, has seen that the lock is still the one at its path, and has read the
-entry, authenticated, under that lock. A missing lock is no proof of death. A held lock is never reaped, only told.
+It acts on a run only while it holds the run's lock, has seen that the lock is still the one at its path, and has read
+the entry, authenticated, under that lock. A missing lock is no proof of death. A held lock is never reaped, only told.
+
+The order makes a crash of the reaper's own harmless: processes, results, evidence, record, tree, entry. Whoever comes
+next finds a final record, and only has to take away what is left.
 """
 
 from __future__ import annotations
@@ -9,21 +12,23 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, dedup, disposal, registry, report, runs
+from git_orch import atomic, dedup, disposal, journal, orchdir, registry, report, request, runs
 from git_orch import key as keys
 from git_orch.containment import strays
+from git_orch.containment.descendants import own_pid
+from git_orch.cursor import FOLDER
 from git_orch.errors import OrchError
 from git_orch.launch import boot_id, machine_id, pid_namespace
-from git_orch.model import Coverage, Record, utc_stamp
+from git_orch.model import Coverage, Record
 from git_orch.place import temp_root
 from git_orch.registry import Gone, Held, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from collections.abc import Callable
 
-    from git_orch.model import Json
-    from git_orch.registry import Intent, Lock, Registry
+    from git_orch.registry import Intent, Lock
     from git_orch.workspace import Workspace
 else:
     import _signal
@@ -31,11 +36,15 @@ else:
 SIGKILL = 9
 HUNT_S = 5.0
 FORCE_S = 15.0
-ABANDONED_S = 600.0
+FORCE_NAP_S = 0.05
+ABANDONED_S = 24 * 3600.0  # long enough for another repository's own reaper to harvest what its supervisor left
 
 
 class Swept(Record):
-    """What a sweep did: runs reaped, runs that live and were left alone, entries that are not acted upon."""
+    """What a sweep did: runs reaped, runs that live and were left alone, entries that are not acted upon.
+
+    `trees` are runs of repositories that are gone, whose trees were taken away; `unfinished`: the budget was used up.
+    """
 
     reaped: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -44,81 +53,168 @@ class Swept(Record):
     unfinished: bool = False
 
 
+class Reaped(Record):
+    """The run is taken away, and that was our doing."""
+
+
+class Absent(Record):
+    """The run was gone already: it ended, or somebody else has reaped it."""
+
+
+class Unfinished(Record):
+    """The budget was used up; the run's entry is still there."""
+
+
+_REAPED = Reaped()
+
+if TYPE_CHECKING:
+    Fate = Reaped | Absent | Held | Refused | Unfinished
+
+
 def sweep(workspace: Workspace, *, budget_s: float | None = None) -> Swept:
     """Every dead run of the repository is recorded and taken away, as far as the budget goes (None: all)."""
     deadline = None if budget_s is None else time.monotonic() + budget_s
-    reaped: list[str] = []
-    left: list[str] = []
-    refused: list[Refused] = []
-    unfinished = False
+    here = Here(workspace, deadline)
+    fates: dict[str, Fate] = {}
     for run_id in workspace.book.run_ids():
-        if deadline is not None and time.monotonic() > deadline:
-            unfinished = True
-            break
-        match sweep_one(workspace, run_id):
-            case Refused() as refusal:
-                refused.append(refusal)
-            case Held():
-                left.append(run_id)
-            case True:
-                reaped.append(run_id)
+        fates[run_id] = here.sweep(run_id) if not here.is_late() else Unfinished()
+    unfinished = any(isinstance(fate, Unfinished) for fate in fates.values())
+    refused = [fate for fate in fates.values() if isinstance(fate, Refused)]
     return Swept(
-        reaped=tuple(reaped),
-        left=tuple(left),
-        refused=tuple(refused),
-        trees=() if unfinished else _abandoned_trees(workspace),
+        reaped=tuple(run_id for run_id, fate in fates.items() if isinstance(fate, Reaped)),
+        left=tuple(run_id for run_id, fate in fates.items() if isinstance(fate, Held)),
+        refused=tuple(refused + workspace.book.strangers()),
+        trees=() if unfinished else _clear_away(workspace),
         unfinished=unfinished,
     )
 
 
-def sweep_one(workspace: Workspace, run_id: str) -> bool | Held | Refused:
-    """The run is taken away if it is dead; True if that was our doing, False if somebody else's."""
+def sweep_one(workspace: Workspace, run_id: str) -> Fate:
+    """The run is taken away if it is dead."""
+    return Here(workspace, None).sweep(run_id)
+
+
+def force(workspace: Workspace, run_id: str) -> Fate:
+    """The run's supervisor and guardians were killed, by the kernel's word on who they are, and the run is taken away.
+
+    Still `Held` where the kernel names nobody whom we may kill.
+    """
     book = workspace.book
-    lock = book.try_lock(run_id)
-    match lock:
-        case Held():
-            return lock
-        case Gone():
-            there = os.path.lexists(book.path(run_id, "json"))
-            return Refused(run_id=run_id, reason="its lock is missing: gone, or never ours") if there else False
-    try:
-        intent = book.intent(run_id)
-        if isinstance(intent, Refused):
-            return intent
-        if intent.machine_id != machine_id():
-            return Refused(run_id=run_id, reason="of another machine")
-        return _reap(workspace, intent)
-    finally:
-        os.close(lock.fd)
-
-
-def force(workspace: Workspace, run_id: str) -> bool | Held | Refused:
-    """The run's supervisor and guardian were killed, by the kernel's word on who they are, and the run is taken away."""
-    intent = workspace.book.intent(run_id)
+    intent = book.sealed(run_id)
     if isinstance(intent, Refused):
         return intent
+    here = Here(workspace, None)
     deadline = time.monotonic() + FORCE_S
-    result = sweep_one(workspace, run_id)
-    while isinstance(result, Held) and time.monotonic() < deadline:
-        _kill_holder(workspace.book.supervisor_pid, run_id)
-        time.sleep(0.2)  # a guardian that lost its supervisor kills to ECHILD and goes by itself
-        result = sweep_one(workspace, run_id)
-        if isinstance(result, Held) and time.monotonic() > deadline - FORCE_S / 2:
-            _kill_holder(workspace.book.guardian_pid, run_id)
-    return result
+    fate = here.sweep(run_id)
+    while isinstance(fate, Held) and time.monotonic() < deadline:
+        _kill_holder(book.supervisor_pid, run_id)
+        # A guardian that has lost its supervisor kills to ECHILD and goes by itself; one that does not is stuck.
+        if time.monotonic() > deadline - FORCE_S / 2:
+            _kill_holder(book.guardian_pid, run_id)
+        time.sleep(FORCE_NAP_S)
+        fate = here.sweep(run_id)
+    return fate
 
 
-def _kill_holder(holder: object, run_id: str) -> None:
+class Here:
+    """One sweep: the repository, this machine as it is now, and when there is no time left."""
+
+    def __init__(self, workspace: Workspace, deadline: float | None) -> None:
+        self._workspace = workspace
+        self._book = workspace.book
+        self._runs = workspace.layout.runs
+        self._deadline = deadline
+        self._machine_id = machine_id()
+        self._processes = (boot_id(), pid_namespace())
+
+    def is_late(self) -> bool:
+        """Whether the budget is used up."""
+        return self._deadline is not None and time.monotonic() > self._deadline
+
+    def sweep(self, run_id: str) -> Fate:
+        """The run is taken away if it is dead."""
+        lock = self._book.try_lock(run_id)
+        match lock:
+            case Held():
+                return lock
+            case Gone():
+                there = os.path.lexists(self._book.path(run_id, "json"))
+                return Refused(run_id=run_id, reason="its lock is missing or no plain file") if there else Absent()
+        try:
+            entry = self._book.sealed(run_id)  # read under the lock
+            if isinstance(entry, Refused):
+                return entry if os.path.lexists(self._book.path(run_id, "json")) else Absent()
+            if registry.text_of(entry, "machine_id") != self._machine_id:
+                return Refused(run_id=run_id, reason="of another machine")
+            return self._end(lock, registry.text_of(entry, "temp_root"))
+        finally:
+            os.close(lock.fd)
+
+    def _end(self, lock: Lock, temp_root: str) -> Fate:
+        """The run is recorded, and nothing of it is left. The caller holds its lock."""
+        # Not the folder that the entry names: the repository may have been moved since.
+        run_dir, tree = f"{self._runs}/{lock.run_id}", f"{temp_root}/{lock.run_id}"
+        if not runs.has_ended(run_dir) or os.path.lexists(tree):
+            fate = self._reap(lock.run_id, run_dir)
+            if isinstance(fate, Reaped):
+                fate = self._dispose(lock.run_id, temp_root)
+            if not isinstance(fate, Reaped):
+                return fate
+            if not self._book.still_there(lock):  # `.orch` was taken away meanwhile
+                return Absent()
+        self._book.remove(lock.run_id)
+        return _REAPED
+
+    def _reap(self, run_id: str, run_dir: str) -> Fate:
+        """Nothing of the run is left running, and it has a record, which may say that its supervisor died."""
+        if runs.has_ended(run_dir):  # a final record wins: all was ended before it was written
+            return _REAPED
+        if runs.is_held(run_dir):  # its supervisor lives; the entry was wiped under it, and put back by a stash
+            return Held()
+        intent = self._book.intent(run_id)
+        if isinstance(intent, Refused):
+            return intent
+        alive = self._hunt(intent)
+        if alive and self.is_late():
+            return Unfinished()
+        if alive:
+            pids = ", ".join(map(str, alive))
+            return Refused(run_id=run_id, reason=f"processes of it cannot be killed: {pids}")
+        _record_orphan(self._workspace, intent.replace(run_dir=run_dir))
+        return _REAPED
+
+    def _dispose(self, run_id: str, temp_root: str) -> Fate:
+        """Nothing of the run's trees is left."""
+        match disposal.dispose(temp_root, run_id, self._workspace.key):
+            case "in-use":
+                return Refused(run_id=run_id, reason=f"its tree is in use: {temp_root}/{run_id}")
+            case "foreign":
+                return Refused(run_id=run_id, reason=f"its tree bears no mark of ours: {temp_root}/{run_id}")
+        return _REAPED
+
+    def _hunt(self, intent: Intent) -> tuple[int, ...]:
+        """Pids of the run's processes that could not be killed.
+
+        None are looked for where none can be: after a reboot, or from another PID namespace.
+        """
+        if (intent.boot_id, intent.pid_ns) != self._processes:
+            return ()
+        left_s = HUNT_S if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        cookie = f"{intent.run_id}.{keys.mac(self._workspace.key, 'task', intent.run_id)}"
+        return strays.clear(strays.COOKIE_PREFIX + cookie.encode(), budget_s=min(HUNT_S, left_s))
+
+
+def _kill_holder(holder: Callable[[str], int], run_id: str) -> None:
     """The process that the kernel names was killed: named, pinned by a descriptor, and named again."""
-    pid = holder(run_id)  # type: ignore[operator]
-    if pid <= 1 or pid == os.getpid():
+    pid = holder(run_id)
+    if pid <= 1 or pid == own_pid():
         return
     try:
         pidfd = os.pidfd_open(pid)
     except OSError:
         return
     try:
-        if holder(run_id) == pid:  # type: ignore[operator]
+        if holder(run_id) == pid:
             _signal.pidfd_send_signal(pidfd, SIGKILL)
     except OSError:
         return
@@ -126,69 +222,53 @@ def _kill_holder(holder: object, run_id: str) -> None:
         os.close(pidfd)
 
 
-def _reap(workspace: Workspace, intent: Intent) -> bool | Refused:
-    """The dead run is recorded, what it left is gone, and then its entry. The caller holds its lock."""
-    alive = _hunt(workspace, intent)
-    if alive:
-        return Refused(run_id=intent.run_id, reason=f"processes of it cannot be killed: {alive}")
-    if runs.final_record(intent.run_dir) is None:
-        _record_orphan(workspace, intent)
-    if disposal.dispose(intent.temp_root, intent.run_id, workspace.key) == "in-use":
-        return Refused(run_id=intent.run_id, reason="its tree is still in use")
-    workspace.book.remove(intent.run_id)
-    return True
-
-
-def _hunt(workspace: Workspace, intent: Intent) -> tuple[int, ...]:
-    """Pids of the run's processes that could not be killed. None are looked for where none can be: after a reboot, from
-    another PID namespace, or where the run ended and only its folder was left."""
-    if intent.boot_id != boot_id() or intent.pid_ns != pid_namespace():
-        return ()
-    if runs.final_record(intent.run_dir) is not None:
-        return ()
-    cookie = f"{intent.run_id}.{keys.mac(workspace.key, 'task', intent.run_id)}"
-    return strays.clear(strays.COOKIE_PREFIX + cookie.encode(), budget_s=HUNT_S)
-
-
 def _record_orphan(workspace: Workspace, intent: Intent) -> None:
     """The record says that the supervisor died; what its reviewers had written lies beside it."""
-    runs.make_folder(intent.run_dir)
+    run_dir = intent.run_dir
+    runs.make_folder(run_dir)
     _harvest(intent)
-    if runs.read(intent.run_dir, "findings.json") is None:
-        runs.write(intent.run_dir, "findings.json", {"schema_version": "1", "findings": []})
-    if runs.read(intent.run_dir, "coverage.json") is None:
-        runs.write(intent.run_dir, "coverage.json", report.coverage_json(Coverage(), ()))
-    state = workspace.book.state(intent.run_id)
-    runs.write(
-        intent.run_dir,
-        runs.RECORD,
-        {
-            **intent.to_json(),
-            "reviewers": [],
-            "base": {"tree_id": intent.base_tree_id, "name": intent.base_name, "commit": intent.base_commit},
-            "status": "orphaned",
-            "terminal_reason": "reaped",
-            "verdict": "unreviewed",
-            "reason": "its supervisor died before the review ended",
-            "finished_at": utc_stamp(time.time()),
-            "worktree_gone": not os.path.isdir(intent.worktree_path or intent.git_dir),
-            "supervisor_pid": state.supervisor_pid if state else 0,
-            "jobs": list(state.jobs) if state else [],
-        },
-    )
-    dedup.unclaim(intent.durable, intent.dedup_key, intent.run_id)
+    if runs.read(run_dir, "findings.json") is None:
+        runs.write(run_dir, "findings.json", {"schema_version": "1", "findings": []})
+    if runs.read(run_dir, "coverage.json") is None:
+        runs.write(run_dir, "coverage.json", report.coverage_json(Coverage(), ()))
     _keep_evidence(workspace, intent)
+    state = workspace.book.state(intent.run_id)
+    ended = report.Ended(
+        status="orphaned",
+        terminal_reason="reaped",
+        verdict="unreviewed",
+        reason="its supervisor died before the review ended",
+        supervisor_pid=state.supervisor_pid if state else 0,
+        jobs=state.jobs if state else (),
+    )
+    runs.write(run_dir, runs.RECORD, report.record_json(intent, ended))
+    journal.Journal(run_dir).write("run.ended", status=ended.status, verdict=ended.verdict)
+    dedup.unclaim(workspace.layout.durable, intent.dedup_key, intent.run_id)
 
 
 def _harvest(intent: Intent) -> None:
     """What the reviewers wrote to their result files is in the run's folder, before the trees go."""
     for reviewer in intent.reviewers:
-        written = os.path.join(intent.temp_root, intent.run_id, reviewer.name, "request", "result")
-        content = atomic.read(written)
+        content = _read_below(intent.temp_root, intent.run_id, reviewer.name, "request", request.RESULT)
         if content:
             folder = os.path.join(intent.run_dir, reviewer.name)
             runs.make_folder(folder)
-            atomic.write(os.path.join(folder, "result"), content)
+            atomic.write(os.path.join(folder, request.RESULT), content)
+
+
+def _read_below(top: str, *names: str) -> bytes:
+    """The content of a plain file below the folder, b"" where there is none; no part of the way may be a link."""
+    fds = []
+    try:
+        fds.append(os.open(top, FOLDER))
+        for name in names[:-1]:
+            fds.append(os.open(name, FOLDER, dir_fd=fds[-1]))
+        return atomic.read(names[-1], limit=request.RESULT_LIMIT, dir_fd=fds[-1]) or b""
+    except OSError:
+        return b""
+    finally:
+        for fd in fds:
+            os.close(fd)
 
 
 def _keep_evidence(workspace: Workspace, intent: Intent) -> None:
@@ -198,8 +278,10 @@ def _keep_evidence(workspace: Workspace, intent: Intent) -> None:
         return
 
 
-def _abandoned_trees(workspace: Workspace) -> tuple[str, ...]:
-    """Trees in $TEMP whose run is in no registry any more, because its repository is gone: taken away after a while."""
+def _clear_away(workspace: Workspace) -> tuple[str, ...]:
+    """What no entry speaks of is gone: files of launchers that were killed, and trees of repositories that are gone."""
+    workspace.book.clear_litter()
+    orchdir.sweep_scratch(workspace.layout.live)
     try:
         root = temp_root(workspace.env)
     except OrchError:

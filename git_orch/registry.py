@@ -1,8 +1,8 @@
 """The registry of live runs, `.orch/pending`: the intent, the state, how others ask, and who is alive.
 
 The launcher writes the intent before its supervisor exists; everything after that is the supervisor's alone, or, once
-that is dead, the reaper's that holds the lock. Nothing in here is believed without a MAC by this user's key, and nothing
-is ever signalled or deleted because a file names it.
+that is dead, the reaper's that holds the lock. Nothing in here is believed without a MAC by this user's key, and
+nothing is ever signalled or deleted because a file names it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ ENTRY_LIMIT = 64 << 10
 SUPERVISOR_BYTE, GUARDIAN_BYTE = 0, 1  # each further guardian takes the next byte
 
 _KINDS = ("json", "state", "ask", "lock")  # in the order in which they go: what has no entry is litter
-_OTHER_VERSION = "of another version of git-orch"
 _HALF = 2048
 _LONGEST_REASON = 200
 _ASK_LIMIT = 1024
@@ -164,8 +163,8 @@ class Registry:
     def publish(self, intent: Intent) -> Lock:
         """The entry is there, complete, and its lock was held before anyone could see either.
 
-        It is not synced to the disk: that costs a hook up to seconds on a busy one, and a power cut that loses the entry
-        ends all that it stands for.
+        It is not synced to the disk: that costs a hook up to seconds on a busy one, and a power cut that loses the
+        entry ends all that it stands for.
 
         Raises:
             EnvironmentProblem: the disk is full or the entry too large; nothing is left.
@@ -195,8 +194,8 @@ class Registry:
         reason = "git-orch makes no file of that name"
         return [Refused(run_id=name, reason=reason) for name in sorted(self._names()) if not _is_ours(name)]
 
-    def sealed(self, run_id: str) -> Json | Refused:
-        """The object of the entry, which only this user can have written and only here; or why it is not believed."""
+    def sealed(self, run_id: str) -> bytes | Refused:
+        """The entry's JSON text, which only this user can have written and only here; or why it is not believed."""
         raw = self._plain_file(run_id, "json")
         if isinstance(raw, Refused):
             return raw
@@ -209,23 +208,17 @@ class Registry:
             return Refused(run_id=run_id, reason="taken away while it was read")
         if not keys.same(tail[4:].decode("latin-1"), expected):
             return Refused(run_id=run_id, reason="copied from another clone, or not made by git-orch")
-        try:
-            value = jsontext.loads(body)
-        except jsontext.JsonTextError:
-            value = None
-        if not isinstance(value, dict) or value.get("run_id") != run_id:
-            return Refused(run_id=run_id, reason=_OTHER_VERSION)
-        return value
+        return body
 
     def intent(self, run_id: str) -> Intent | Refused:
         """The run's intent, or why it is not believed."""
-        value = self.sealed(run_id)
-        if isinstance(value, Refused):
-            return value
+        body = self.sealed(run_id)
+        if isinstance(body, Refused):
+            return body
         try:
-            return Intent.from_json(value)
-        except (TypeError, AttributeError):
-            return Refused(run_id=run_id, reason=_OTHER_VERSION)
+            return Intent.from_json(jsontext.loads(body))
+        except (jsontext.JsonTextError, TypeError, AttributeError):
+            return Refused(run_id=run_id, reason="of another version of git-orch")
 
     def remove(self, run_id: str) -> None:
         """Nothing of the run is left in the registry. The caller holds its lock."""
@@ -245,11 +238,11 @@ class Registry:
         A lock that nobody holds belongs to a launcher that died before its entry appeared; the rest is old enough.
         """
         names = frozenset(self._names())
-        for name in sorted(names):
+        for name in sorted(filter(_is_ours, names)):
             run_id = name[:27]
             if name.startswith("."):
                 self._unlink_if_old(name)
-            elif is_run_id(run_id) and f"{run_id}.json" not in names and _is_ours(name):
+            elif f"{run_id}.json" not in names:
                 self._clear_one(run_id, name)
 
     # -- state
@@ -506,6 +499,22 @@ def ensure(layout: Layout, key: bytes, env: Mapping[str, str]) -> Registry:
         EnvironmentProblem: it cannot be written.
     """
     return Registry(layout.live, key, orchdir.establish(layout, env))
+
+
+def text_of(body: bytes, name: str) -> str:
+    """One of the texts in an entry, by its key, "" where it has none; ten times as fast as reading the whole of it.
+
+    A key cannot be mistaken: inside a JSON string each quote has a backslash before it.
+    """
+    key = b'"%b":"' % name.encode("ascii")
+    start = body.find(key) + len(key)
+    end = body.find(b'"', start)
+    if start < len(key) or end < 0:
+        return ""
+    if b"\\" not in body[start:end]:
+        return body[start:end].decode("ascii")
+    value = jsontext.loads(body).get(name)
+    return value if isinstance(value, str) else ""
 
 
 def is_held(lock_path: str) -> bool:

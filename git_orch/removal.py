@@ -32,8 +32,8 @@ def remove_path(path: str) -> bool:
     """The same for a path whose folder nobody else can write to."""
     folder, name = os.path.split(path)
     try:
-        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
         return True
     try:
         return remove(name, fd)

@@ -1,4 +1,4 @@
-"""A run's record as it is written, by its supervisor or by the reaper, and read back as the report that formats print."""
+"""A run's record: written by its supervisor or by the reaper, read back as the report that the formats print."""
 
 from __future__ import annotations
 
@@ -6,46 +6,50 @@ import os
 import time
 
 from git_orch import runs
-from git_orch.model import Base, Change, Coverage, Finding, Report, Review, Skipped, Usage, utc_stamp
+from git_orch.model import Base, Change, Coverage, Finding, Record, Report, Review, Skipped, Usage, utc_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from git_orch.model import Json, Status, Verdict
     from git_orch.registry import Intent
 
 
-def record_json(
-    intent: Intent,
-    *,
-    status: Status,
-    terminal_reason: str,
-    verdict: Verdict,
-    reason: str,
-    supervisor_pid: int,
-    jobs: tuple[Json, ...],
-    reviews: tuple[Review, ...] = (),
-    change: Change = Change(),  # noqa: B008 - a record never changes
-    materialized: str = "",
-    timings_ms: Json | None = None,
-) -> Json:
+class Ended(Record):
+    """How a run ended, and what came of it."""
+
+    status: Status
+    terminal_reason: str
+    verdict: Verdict
+    reason: str = ""
+    supervisor_pid: int = 0
+    jobs: tuple[Json, ...] = ()
+    reviews: tuple[Review, ...] = ()
+    change: Change = Change()
+    materialized: str = ""
+    timings_ms: Mapping[str, int] = {}
+
+
+def record_json(intent: Intent, ended: Ended) -> Json:
     """The run as `record.json` has it: what it was asked to do, and how it ended just now."""
-    usage = [review.usage for review in reviews]
+    usage = [review.usage for review in ended.reviews]
     return {
         **intent.to_json(),
-        "reviewers": [review_json(review) for review in reviews],
+        "reviewers": [review_json(review) for review in ended.reviews],
         "base": {"tree_id": intent.base_tree_id, "name": intent.base_name, "commit": intent.base_commit},
-        "change": change.fields(),
-        # `runs.has_ended` finds these two by their standing together.
-        "status": status,
-        "terminal_reason": terminal_reason,
-        "verdict": verdict,
-        "reason": reason,
-        "materialized": materialized,
-        "timings_ms": timings_ms or {},
+        "change": ended.change.fields(),
+        # `runs.has_ended` finds these two by their standing side by side.
+        "status": ended.status,
+        "terminal_reason": ended.terminal_reason,
+        "verdict": ended.verdict,
+        "reason": ended.reason,
+        "materialized": ended.materialized,
+        "timings_ms": dict(ended.timings_ms),
         "finished_at": utc_stamp(time.time()),
         "worktree_gone": not os.path.isdir(intent.worktree_path or intent.git_dir),
-        "supervisor_pid": supervisor_pid,
-        "jobs": list(jobs),
+        "supervisor_pid": ended.supervisor_pid,
+        "jobs": list(ended.jobs),
         "cpu_s": round(sum(each.cpu_s for each in usage), 3),
         "peak_rss_bytes": max((each.peak_rss_bytes for each in usage), default=0),
     }

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     class Run(Protocol):
         """What the work may ask of the run that it belongs to."""
 
+        @property
+        def lock_fd(self) -> int: ...
         def enter(self, status: Status, jobs: tuple[Json, ...] = ()) -> None: ...
         def note(self, event: str, **facts: object) -> None: ...
         def asked(self) -> Cancelled | None: ...
@@ -53,14 +55,11 @@ class Reviewed(Record):
 class Work:
     """One review under way, on behalf of a run."""
 
-    def __init__(
-        self, intent: Intent, store: Store, key: bytes, env: Mapping[str, str], lock_fd: int, run: Run
-    ) -> None:
+    def __init__(self, intent: Intent, store: Store, key: bytes, env: Mapping[str, str], run: Run) -> None:
         self._intent = intent
         self._store = store
         self._key = key
         self._env = dict(env)
-        self._lock_fd = lock_fd
         self._run = run
         self._attempts: list[Attempt] = []
         self._cancelled: Cancelled | None = None
@@ -73,9 +72,9 @@ class Work:
         begun = time.monotonic()
         first = [settings for settings in self._intent.reviewers if settings.name == BUILT_IN]
         rest = [settings for settings in self._intent.reviewers if settings.name != BUILT_IN]
-        self._stage([Attempt(settings, subject, self._lock_fd) for settings in first])
+        self._stage([Attempt(settings, subject, self._run.lock_fd) for settings in first])
         if rest and self._cancelled is None:
-            self._stage(self._guarded_by_static([Attempt(settings, subject, self._lock_fd) for settings in rest]))
+            self._stage(self._guarded_by_static([Attempt(settings, subject, self._run.lock_fd) for settings in rest]))
         return self._reviewed(subject, changed, int((time.monotonic() - begun) * 1000))
 
     def _subject(self, changed: list[Changed]) -> Subject:

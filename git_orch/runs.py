@@ -1,5 +1,4 @@
-"""The lasting records of runs, `<git common dir>/orch/runs`: how they are written, whether they have ended, how people
-call them.
+"""The lasting records of runs, `<git common dir>/orch/runs`: written, looked at, found by a short name.
 
 A run's folder is locked by its supervisor for as long as that lives. The lock of the entry says the same, but lies in
 `.orch`, which `git stash -a` takes away and `git stash pop` brings back as another file, that nobody holds.
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 RECORD = "record.json"
 TRASH = ".trash-"
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_MOST_OF_A_RECORD = 1 << 20
 _STATUS = b'"status":"'
 _AFTER_STATUS = b'","terminal_reason":"'
 
@@ -61,12 +62,21 @@ def has_ended(run_dir: str) -> bool:
     A key of the record itself cannot be mistaken: inside a JSON string each quote has a backslash before it, and a job,
     which has a `status` too, has no `terminal_reason`.
     """
-    raw = atomic.read(f"{run_dir}/{RECORD}") or b""
-    before, found, _ = raw.partition(_AFTER_STATUS)
-    status = before[before.rfind(b'"') + 1 :]
-    if found and before.endswith(_STATUS + status) and raw.endswith(b"}\n"):
-        return status.decode("ascii", "replace") in ENDED
-    return bool(raw) and final_record(run_dir) is not None
+    try:
+        fd = os.open(f"{run_dir}/{RECORD}", _FILE)
+    except OSError:
+        return False
+    try:
+        raw = os.read(fd, _MOST_OF_A_RECORD)
+    except OSError:  # a folder, which is no record of ours
+        return False
+    finally:
+        os.close(fd)
+    end = raw.find(_AFTER_STATUS)
+    start = raw.rfind(_STATUS, 0, end) + len(_STATUS)
+    if end > 0 and start >= len(_STATUS) and raw.endswith(b"}\n"):
+        return raw[start:end].decode("ascii", "replace") in ENDED
+    return final_record(run_dir) is not None
 
 
 def hold(run_dir: str) -> int:
@@ -131,7 +141,7 @@ def find(name: str, candidates: list[str]) -> str:
 
 
 def remove(run_dir: str) -> bool:
-    """The run's lasting folder is gone, at once and as a whole; False where something of it waits under another name."""
+    """The run's lasting folder is gone, as a whole; False where something of it still waits under another name."""
     folder, name = os.path.split(run_dir)
     trash = os.path.join(folder, TRASH + name)
     try:

@@ -1,33 +1,42 @@
 """What the work tree is now, as a tree-id, without touching anything of the user's.
 
-Not `git add -A`: one unreadable file, an embedded repository without commits, core.safecrlf or a vanishing file makes it
-fail, and write-tree then gives HEAD's tree, which reads as "nothing to review". Here every path goes in by itself, and
-what does not is named.
+Not `git add -A`: one unreadable file, an embedded repository without commits, core.safecrlf or a vanishing file makes
+it fail, and write-tree then gives HEAD's tree, which reads as "nothing to review". Here every path goes in by itself,
+and what does not is named.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from _stat import S_ISDIR, S_ISLNK
 
-from git_orch import untracked
+from git_orch import index as indexes
+from git_orch import layout, untracked
 from git_orch.errors import GitError, OrchError
-from git_orch.git import decode, split_z
-from git_orch.index import PrivateIndex
+from git_orch.git import decode, encode, split_z
+from git_orch.index import LINK_REMOVED, REMOVED, UNMERGED, IndexCopy, PrivateIndex
 from git_orch.model import Record, Skipped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from git_orch.config import Settings
     from git_orch.git import Git
+    from git_orch.index import Seen
     from git_orch.layout import Layout
     from git_orch.store import Store
+    from git_orch.untracked import Selection
 
-_UPDATE = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-_BATCH_FILES, _BATCH_BYTES = 500, 8 << 20
+    Identity = tuple[int, int, int]  # inode, ctime in ns, mode
+
 HOOK_FILES, HOOK_BYTES = 2_000, 64 << 20
+_BATCH_FILES, _BATCH_BYTES = 500, 8 << 20
+_TRACKED_BATCH = 2_000  # twice as many in each further call
+_HASHING_SHARE = 0.7  # of the budget: the tree is to be written and the run started in what is left
+_TRACKED_SHARE = 4.0  # a tree without a tracked path is unreviewed, which is worse than a hook that is felt
+_LOOK_S = 30.0
 
 
 class SnapshotFailed(OrchError):
@@ -45,14 +54,17 @@ class Snapshot(Record):
 
 
 class Limits(Record):
-    """What a snapshot may take: untracked files and bytes, and seconds (0: no limit)."""
+    """What a snapshot may take: untracked files and their bytes, and seconds (0: no limit).
+
+    Untracked files are hashed for 0.7 of the seconds, tracked ones for as many as four times.
+    """
 
     files: int = 0
     size_bytes: int = 0
     seconds: float = 0.0
 
 
-def take(layout: Layout, store: Store, settings: Settings, env: Mapping[str, str], limits: Limits) -> Snapshot:
+def take(place: Layout, store: Store, settings: Settings, env: Mapping[str, str], limits: Limits) -> Snapshot:
     """The work tree's tree-id; its new objects are in the store.
 
     Raises:
@@ -60,193 +72,191 @@ def take(layout: Layout, store: Store, settings: Settings, env: Mapping[str, str
     """
     start = time.monotonic()
     try:
-        with PrivateIndex(layout) as index:
-            return _Taking(layout, store, settings, env, limits, index, start).run()
+        root_fd = os.open(encode(place.worktree), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with PrivateIndex(place, store, env) as index:
+                taking = _Taking(index, root_fd, settings.max_untracked_bytes, limits, start)
+                tree_id, skipped = taking.run(_own_folder(place))
+        finally:
+            os.close(root_fd)
     except GitError as error:
         raise SnapshotFailed(f"snapshot: {error.message}", "git status may say more") from error
     except OSError as error:
-        raise SnapshotFailed(f"snapshot: {error.strerror}: {error.filename}") from error
+        raise SnapshotFailed(f"snapshot: {_said(error)}") from error
+    return Snapshot(tree_id=tree_id, skipped=skipped, elapsed_ms=_ms(start))
 
 
-def staged(layout: Layout, store: Store, env: Mapping[str, str]) -> Snapshot:
+def staged(place: Layout, store: Store, env: Mapping[str, str]) -> Snapshot:
     """The tree-id of what is staged: the user's index, as it is.
 
     Raises:
         SnapshotFailed: the index has unmerged paths or cannot be read.
     """
     start = time.monotonic()
-    folder = os.path.join(layout.durable, "worktrees")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    copy = os.path.join(folder, f"staged-{os.getpid()}-{os.urandom(4).hex()}")
     try:
-        if os.path.exists(layout.index):
-            with open(layout.index, "rb") as real, open(copy, "xb") as scratch:
-                scratch.write(real.read())
-        git = layout.git(env).replace(index=copy, objects=store.objects)
-        tree_id = git.line("write-tree", "--missing-ok")
+        with IndexCopy(place) as copy:  # write-tree takes the lock of its index
+            git = place.git(env).replace(index=copy.path, objects=store.objects)
+            tree_id = git.line("write-tree", "--missing-ok")
     except GitError as error:
         raise SnapshotFailed(f"snapshot of the index: {error.message}", "finish the merge first") from error
-    finally:
-        for path in (copy, copy + ".lock"):
-            if os.path.lexists(path):
-                os.unlink(path)
+    except OSError as error:
+        raise SnapshotFailed(f"snapshot of the index: {_said(error)}") from error
     return Snapshot(tree_id=tree_id, elapsed_ms=_ms(start))
-
-
-class _Taking:
-    """One snapshot under way: the parts of `take` that share its index and its clock."""
-
-    def __init__(
-        self,
-        layout: Layout,
-        store: Store,
-        settings: Settings,
-        env: Mapping[str, str],
-        limits: Limits,
-        index: PrivateIndex,
-        start: float,
-    ) -> None:
-        self._root = os.fsencode(layout.worktree)
-        self._git: Git = layout.git(env).replace(index=index.path, objects=store.objects)
-        self._settings = settings
-        self._limits = limits
-        self._index = index
-        self._start = start
-        self._live = os.path.basename(os.fsencode(layout.live))
-        self._skipped: dict[bytes, Skipped] = {}
-
-    def run(self) -> Snapshot:
-        gone = self._drop_extras()
-        tracked = self._changed()
-        fresh = self._fresh()
-        if tracked or fresh or gone or not self._index.last:
-            self._add(tracked, fresh)
-            tree_id = self._git.line("write-tree", "--missing-ok")
-            self._index.remember(tree_id)
-        skipped = tuple(self._skipped[path] for path in sorted(self._skipped))
-        return Snapshot(tree_id=self._index.last, skipped=skipped, elapsed_ms=_ms(self._start))
-
-    def _changed(self) -> list[bytes]:
-        """Tracked paths whose stat data differs: edited, gone, unmerged, intended to be added."""
-        names = self._git.run("diff-files", "-z", "--name-only", "--ignore-submodules=dirty")
-        return list(dict.fromkeys(split_z(names)))
-
-    def _fresh(self) -> list[tuple[bytes, int]]:
-        """Untracked paths that may enter, with their sizes, within the limits on files and bytes."""
-        taken: list[tuple[bytes, int]] = []
-        total = 0
-        for path in split_z(self._git.run("ls-files", "-o", "-z", "--exclude-standard")):
-            if path.partition(b"/")[0] == self._live:
-                continue
-            if self._limits.files and len(taken) >= self._limits.files:
-                self._skip(path, f"over the {self._limits.files} new files that a hook takes in at once", tracked=False)
-                continue
-            try:
-                why, size = untracked.objection(self._root, path, max_bytes=self._settings.max_untracked_bytes)
-            except OSError:
-                continue  # gone, or its folder is: it is not part of the work tree any more
-            if why is None and self._limits.size_bytes and total + size > self._limits.size_bytes:
-                why = f"over the {untracked.size_text(self._limits.size_bytes)} that a hook takes in at once"
-            if why is not None:
-                self._skip(path, why, tracked=False)
-                continue
-            total += size
-            taken.append((path, size))
-        return taken
-
-    def _drop_extras(self) -> bool:
-        """Whether paths left the index that were let in as untracked and are now ignored, secret or too large."""
-        if not self._index.extras:
-            return False
-        listed = b"\0".join(self._index.extras) + b"\0"
-        ignored = set(split_z(self._git.attempt("check-ignore", "-z", "--stdin", "--no-index", stdin=listed).stdout))
-        for path in self._index.extras - ignored:
-            try:
-                why, _ = untracked.objection(
-                    self._root, path, max_bytes=self._settings.max_untracked_bytes, known=True
-                )
-            except OSError:
-                continue  # gone: diff-files tells, and update-index removes it
-            if why is not None:
-                ignored.add(path)
-        if ignored:
-            self._git.run("update-index", "--force-remove", "-z", "--stdin", stdin=b"\0".join(ignored) + b"\0")
-            self._index.extras -= ignored
-        return bool(ignored)
-
-    def _add(self, tracked: list[bytes], fresh: list[tuple[bytes, int]]) -> None:
-        """Everything is in the index but what is named: tracked paths in any case, untracked ones while there is time."""
-        batches = _batches(fresh)
-        first = next(batches, [])
-        self._update(tracked, first)
-        for batch in batches:
-            if self._limits.seconds and time.monotonic() - self._start > self._limits.seconds * 0.7:
-                for path in batch:
-                    self._skip(path, "not hashed within orch.hookBudget", tracked=False)
-                continue
-            self._update([], batch)
-
-    def _update(self, tracked: list[bytes], fresh: list[bytes]) -> None:
-        """The paths are in the index; those that never go in are found by halves, left out and named."""
-        lost = self._try(tracked + fresh)
-        known = frozenset(tracked) - self._index.extras
-        for path, why in lost.items():
-            why = self._try([path]).get(path, "")  # once more: it may have changed under our hands
-            if why:
-                self._skip(path, why, tracked=path in known)
-        self._index.extras.update(path for path in fresh if path not in self._skipped)
-
-    def _try(self, paths: list[bytes]) -> dict[bytes, str]:
-        if not paths:
-            return {}
-        done = self._git.attempt(*_UPDATE, stdin=b"\0".join(paths) + b"\0")
-        if done.code == 0:
-            return {}
-        if len(paths) == 1:
-            return {paths[0]: _why(self._root, paths[0], done.stderr)}
-        middle = len(paths) // 2
-        return {**self._try(paths[:middle]), **self._try(paths[middle:])}
-
-    def _skip(self, path: bytes, why: str, *, tracked: bool) -> None:
-        self._skipped[path] = Skipped(path=decode(path), reason=why, tracked=tracked)
 
 
 def hidden_edits(git: Git, worktree: str) -> tuple[Skipped, ...]:
     """Tracked files whose edits git was told not to see (assume-unchanged, skip-worktree) and that do differ.
 
-    Slow on a large index, and so the supervisor's to ask, not the hook's.
+    Slow on a large index, and so the supervisor's to ask, not the hook's. Where skip-worktree keeps a file away (a
+    sparse checkout), its absence is no edit.
+
+    Raises:
+        GitError: git could not look.
     """
+    marked = _marked(git, encode(worktree))
+    if not marked:
+        return ()
+    with IndexCopy(layout.locate(worktree, git.env)) as copy:
+        git = git.replace(index=copy.path)
+        listed = b"".join(path + b"\0" for path in marked)
+        git.run("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=listed)
+        git.run("update-index", "--no-skip-worktree", "-z", "--stdin", stdin=listed)
+        git.attempt("update-index", "-q", "--refresh")  # its status 1 says that some differ: those are wanted
+        edited = frozenset(split_z(git.run("diff-files", "-z", "--name-only")))
+    return tuple(
+        Skipped(path=decode(path), reason=f"edited, hidden by {flag}", tracked=True)
+        for path, flag in marked.items()
+        if path in edited
+    )
+
+
+def _marked(git: Git, root: bytes) -> dict[bytes, str]:
+    """The paths with one of the two flags, with its name; of skip-worktree those that are there."""
     marked: dict[bytes, str] = {}
     for item in split_z(git.run("ls-files", "-v", "-z")):
         tag, path = item[:1], item[2:]
-        if tag == b"S":
-            marked[path] = "edited, hidden by skip-worktree"
-        elif tag.islower():
-            marked[path] = "edited, hidden by assume-unchanged"
-    root = os.fsencode(worktree)
-    marked = {path: why for path, why in marked.items() if os.path.isfile(os.path.join(root, path))}
-    edited = _edited(git, list(marked))
-    return tuple(Skipped(path=decode(path), reason=marked[path], tracked=True) for path in edited)
+        if tag.islower():  # h; or s, which has both flags
+            marked[path] = "assume-unchanged"
+        elif tag == b"S" and os.path.lexists(os.path.join(root, path)):
+            marked[path] = "skip-worktree"
+    return marked
 
 
-def _edited(git: Git, paths: list[bytes]) -> list[bytes]:
-    """Those of the paths whose content in the work tree is not what the index has."""
-    if not paths:
-        return []
-    listed = git.run("ls-files", "-s", "-z", "--", *(b":(literal)" + path for path in paths))
-    in_index = {}
-    for item in split_z(listed):
-        head, _, path = item.partition(b"\t")
-        in_index[path] = head.split()[1]
-    plain = [path for path in paths if b"\n" not in path]
-    hashed = git.run("hash-object", "--stdin-paths", stdin=b"\n".join(plain) + b"\n").split()
-    return [path for path, oid in zip(plain, hashed, strict=True) if in_index.get(path) != oid]
+class _Taking:
+    """One snapshot under way: the parts of `take` that share its index and its clock."""
+
+    def __init__(self, index: PrivateIndex, root_fd: int, max_bytes: int, limits: Limits, start: float) -> None:
+        self._index = index
+        self._root_fd = root_fd
+        self._max_bytes = max_bytes
+        self._limits = limits
+        self._start = start
+
+    def run(self, own: bytes) -> tuple[str, tuple[Skipped, ...]]:
+        """The tree-id of the work tree and what is left out of it; `own` is the name of our folder at its top."""
+        seen, chosen = self._look(own)
+        if self._index.known.tree_id and self._rules_changed(seen, chosen):
+            self._index.restart()  # what is in it was hashed by other rules
+            seen, chosen = self._look(own)
+        tree_id, lost = self._put_in(seen, chosen)
+        tracked = {path: why for path, why in lost.items() if path not in chosen.entering} | seen.unreadable
+        loose = {path: why for path, why in lost.items() if path in chosen.entering} | chosen.left_out | seen.closed
+        return tree_id, (*_skipped(tracked, tracked=True), *_skipped(loose, tracked=False))
+
+    def _look(self, own: bytes) -> tuple[Seen, Selection]:
+        """What there is, and which of the untracked may enter."""
+        seen = self._index.look(timeout_s=_LOOK_S if self._limits.seconds else indexes.GIT_TIMEOUT_S)
+        listed = [path for path in seen.untracked if path.partition(b"/")[0] != own]
+        limits = self._limits
+        chosen = untracked.select(
+            self._root_fd, listed, max_bytes=self._max_bytes, files=limits.files, size_bytes=limits.size_bytes
+        )
+        return seen, chosen
+
+    def _rules_changed(self, seen: Seen, chosen: Selection) -> bool:
+        """Whether a .gitattributes came, went or changed since the last snapshot."""
+        fresh = chosen.entering.keys() - self._index.known.extras
+        return any(path.rpartition(b"/")[2] == b".gitattributes" for path in (*seen.changed, *fresh))
+
+    def _put_in(self, seen: Seen, chosen: Selection) -> tuple[str, dict[bytes, str]]:
+        """The tree-id, with everything in the index that is to enter; and what never went in."""
+        index, known = self._index, self._index.known
+        hidden = {path for path, letter in seen.changed.items() if letter == REMOVED and self._beyond_link(path)}
+        forgotten = hidden | (known.extras - chosen.entering.keys())
+        tracked = [path for path in seen.changed if path not in forgotten] + self._returned(known.absent)
+        fresh = {path: size for path, size in chosen.entering.items() if path not in known.extras}
+        if known.tree_id and not (tracked or fresh or forgotten):
+            return known.tree_id, {}
+        before, stood = index.mark(), self._identities(tracked)
+        index.forget(forgotten)
+        if not known.tree_id:
+            index.settle(path for path, letter in seen.changed.items() if letter == UNMERGED)
+        lost = self._add(tracked, fresh)
+        tree_id = known.tree_id if known.tree_id and index.mark() == before else index.write_tree()
+        if LINK_REMOVED not in seen.changed.values():  # should it come back, nothing here would know it for a submodule
+            extras = frozenset(path for path in chosen.entering if path not in lost)
+            sure = self._surely_there(tracked, stood) - lost.keys()
+            absent = (known.absent | hidden | frozenset(tracked)) - sure - chosen.entering.keys()
+            index.keep(known.replace(tree_id=tree_id, extras=extras, absent=absent))
+        return tree_id, lost
+
+    def _returned(self, absent: Iterable[bytes]) -> list[bytes]:
+        """The paths that are there again, as files."""
+        found = zip(absent, self._identities(absent), strict=True)
+        return [
+            path for path, identity in found if identity and not S_ISDIR(identity[2]) and not self._beyond_link(path)
+        ]
+
+    def _surely_there(self, paths: list[bytes], before: list[Identity | None]) -> set[bytes]:
+        """The paths that git has found while it looked: a file that went and came back has another ctime, or inode."""
+        after = self._identities(paths)
+        return {path for path, one, other in zip(paths, before, after, strict=True) if one and one == other}
+
+    def _identities(self, paths: Iterable[bytes]) -> list[Identity | None]:
+        return [_identity(path, self._root_fd) for path in paths]
+
+    def _add(self, tracked: list[bytes], fresh: dict[bytes, int]) -> dict[bytes, str]:
+        """Everything is in the index but what is given back; there is more patience for tracked paths."""
+        batches = _batches(fresh)
+        first = [] if len(tracked) > _TRACKED_BATCH else next(batches, [])  # one call does for most snapshots
+        lost: dict[bytes, str] = {}
+        at, size = 0, _TRACKED_BATCH
+        while at < len(tracked) or first:
+            part = tracked[at : at + size]
+            lost |= self._index.add(part + first, self._until(_TRACKED_SHARE if part else _HASHING_SHARE))
+            at, size, first = at + size, 2 * size, []  # each call writes the whole index
+        for batch in batches:
+            lost |= self._index.add(batch, self._until(_HASHING_SHARE))
+        return lost
+
+    def _until(self, share: float) -> float:
+        return self._start + self._limits.seconds * share if self._limits.seconds else 0.0
+
+    def _beyond_link(self, path: bytes) -> bool:
+        """Whether a folder of the path is a symbolic link by now: git then refuses to look at the path at all."""
+        folder = path.rpartition(b"/")[0]
+        while folder:
+            try:
+                if S_ISLNK(os.lstat(folder, dir_fd=self._root_fd).st_mode):
+                    return True
+            except OSError:
+                pass
+            folder = folder.rpartition(b"/")[0]
+        return False
 
 
-def _batches(fresh: list[tuple[bytes, int]]) -> Iterator[list[bytes]]:
+def _identity(path: bytes, root_fd: int) -> Identity | None:
+    try:
+        status = os.lstat(path, dir_fd=root_fd)
+    except OSError:
+        return None
+    return status.st_ino, status.st_ctime_ns, status.st_mode
+
+
+def _batches(fresh: dict[bytes, int]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     total = 0
-    for path, size in fresh:
+    for path, size in fresh.items():
         if batch and (len(batch) >= _BATCH_FILES or total + size > _BATCH_BYTES):
             yield batch
             batch, total = [], 0
@@ -256,16 +266,20 @@ def _batches(fresh: list[tuple[bytes, int]]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _why(root: bytes, path: bytes, stderr: bytes) -> str:
-    full = os.path.join(root, path)
-    if os.path.isfile(full) and not os.access(full, os.R_OK):
-        return "unreadable"
-    lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if not line.startswith("fatal: Unable to")]
-    said = lines[-1].removeprefix("error: ").removeprefix("fatal: ")[:120] if lines else "git gave no reason"
-    return f"cannot be added: {said}"
+def _skipped(reasons: dict[bytes, str], *, tracked: bool) -> Iterator[Skipped]:
+    for path in sorted(reasons):
+        yield Skipped(path=decode(path), reason=reasons[path], tracked=tracked)
+
+
+def _own_folder(place: Layout) -> bytes:
+    """The name of our folder at the top of the work tree, or nothing where it lies elsewhere."""
+    inside = os.path.dirname(place.live) == place.worktree
+    return encode(os.path.basename(place.live)) if inside else b""
+
+
+def _said(error: OSError) -> str:
+    return f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
 
 
 def _ms(start: float) -> int:
     return int((time.monotonic() - start) * 1000)
-
-

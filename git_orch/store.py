@@ -11,7 +11,6 @@ a plain repack drops what the alternate holds as well.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import time
@@ -61,8 +60,10 @@ class ObjectsMissing(GitError):
 
     def __init__(self, oids: Sequence[str], said: str) -> None:
         super().__init__(("fetch",), 128, said)
+        why = next((line for line in said.splitlines() if line.startswith("fatal: ")), f"fatal: {oids[0]}")
         self.oids = tuple(oids)
-        self.message = f"{len(oids)} objects are missing and cannot be fetched: {said.strip() or oids[0]}"
+        self.message = f"{len(oids)} objects are missing and cannot be fetched: {why.removeprefix('fatal: ')}"
+        self.args = (self.message,)
         self.hint = "go online, or `git fetch --refetch`"
 
 
@@ -350,21 +351,24 @@ def _build(layout: Layout, env: Mapping[str, str]) -> None:
     try:
         os.makedirs(layout.durable, mode=0o755, exist_ok=True)
         os.mkdir(scratch, 0o700)
-        git = Git(env=dict(env), cwd=scratch, config=("init.defaultRefFormat=files",))
-        git.run("init", "--quiet", "--bare", "--template=", f"--object-format={layout.object_format}", ".")
-        for name in ("info", "refs/live", "refs/runs"):
-            os.makedirs(os.path.join(scratch, name), exist_ok=True)
-        atomic.write(os.path.join(scratch, "objects/info/alternates"), _alternate(layout), mode=0o644)
-        atomic.write(os.path.join(scratch, "info/attributes"), _ATTRIBUTES, mode=0o644)
-        _follow_config(scratch, layout, env)
+        _furnish(scratch, layout, env)
         os.rename(scratch, layout.store)
     except OSError as error:
-        remove_path(scratch)
-        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+        if not os.path.lexists(layout.store):
             raise EnvironmentProblem(f"cannot write {layout.durable}: {error.strerror}") from error
-    except BaseException:
+    finally:
         remove_path(scratch)
-        raise
+
+
+def _furnish(path: str, layout: Layout, env: Mapping[str, str]) -> None:
+    """The empty folder is a store."""
+    git = Git(env=dict(env), cwd=path, config=("init.defaultRefFormat=files",))
+    git.run("init", "--quiet", "--bare", "--template=", f"--object-format={layout.object_format}", ".")
+    for name in ("info", "refs/live", "refs/runs"):
+        os.makedirs(os.path.join(path, name), exist_ok=True)
+    atomic.write(os.path.join(path, "objects/info/alternates"), _alternate(layout), mode=0o644)
+    atomic.write(os.path.join(path, "info/attributes"), _ATTRIBUTES, mode=0o644)
+    _follow_config(path, layout, env)
 
 
 def _follow_config(path: str, layout: Layout, env: Mapping[str, str]) -> None:

@@ -14,8 +14,9 @@ import time
 from git_orch import dedup, journal, registry, report, retention, reviewing, runs, store, verdict
 from git_orch import key as keys
 from git_orch.containment.descendants import subreaper
+from git_orch.containment.entry import close_all_but
 from git_orch.errors import OrchError
-from git_orch.model import Cancelled, Record, utc_stamp
+from git_orch.model import Cancelled, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Ending(Record):
 def main(words: list[str]) -> None:
     """Supervise the run that a launcher handed over: LIVE RUN_ID LOCK_FD READY_FD. Never returns."""
     live, run_id, lock_fd, ready_fd = words[0], words[1], int(words[2]), int(words[3])
+    close_all_but((lock_fd, ready_fd))  # whoever waits for the end of a pipe of the launcher's must not wait for us
     for fd in (lock_fd, ready_fd):
         os.set_inheritable(fd, False)
     os.chdir("/")
@@ -68,8 +70,16 @@ def supervise(book: Registry, intent: Intent, lock: Lock) -> None:
 def run(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> None:
     """The run has ended and is recorded; its tree and its entry are gone. Used as it is by `--foreground`."""
     fcntl.lockf(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, registry.SUPERVISOR_BYTE)
+    alive = runs.hold(intent.run_dir)
+    try:
+        _live(Life(book, intent, lock, env))
+    finally:
+        if alive >= 0:
+            os.close(alive)
+
+
+def _live(life: Life) -> None:
     subreaper()
-    life = Life(book, intent, lock, env)
     try:
         ending = life.review()
     except OrchError as error:
@@ -108,7 +118,7 @@ class Life:
             return self._ending(reviewing.Reviewed(cancelled=asked))
         self.enter("starting")
         self._store.hold(self._intent.run_id, self._intent.tree_id)
-        work = reviewing.Work(self._intent, self._store, self._key, self._env, self._lock.fd, self)
+        work = reviewing.Work(self._intent, self._store, self._key, self._env, self)
         reviewed = work.run()
         return self._ending(reviewed)
 
@@ -128,6 +138,11 @@ class Life:
         return self.asked()
 
     # -- what the work may ask of the run
+
+    @property
+    def lock_fd(self) -> int:
+        """The run's lock of this moment, for a guardian to share."""
+        return self._lock.fd
 
     def enter(self, status: Status, jobs: tuple[Json, ...] = ()) -> None:
         """The run's state is that one, and the journal says so."""
@@ -149,7 +164,13 @@ class Life:
         if self._book.still_there(self._lock):
             return
         # `git clean -fdx` or `git stash -a` took `.orch` away. The old lock stays open: the guardian shares it.
-        self._lock = self._book.restore(self._intent, self._state)
+        try:
+            restored = self._book.restore(self._intent, self._state)
+        except OrchError:  # a full disk, or something else lies there now: tried again in a second
+            return
+        if restored is None:
+            return
+        self._lock = restored
         fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, registry.SUPERVISOR_BYTE)
         self._journal.write("run.restored")
 
@@ -171,23 +192,27 @@ class Life:
         disposing = time.monotonic()
         reviewed = ending.reviewed or reviewing.Reviewed()
         timings = {**reviewed.timings_ms, "snapshot": self._intent.snapshot_ms}
-        self._write_results(reviewed)
-        self._keep_evidence()
-        record = self._record(ending, reviewed, timings)
-        runs.write(self._intent.run_dir, runs.RECORD, record)
-        if ending.verdict == "unreviewed":
-            dedup.unclaim(self._intent.durable, self._intent.dedup_key, self._intent.run_id)
+        try:
+            self._write_results(reviewed)
+            self._keep_evidence()
+            self._write_record(ending, reviewed, timings)
+            if ending.verdict == "unreviewed":
+                dedup.unclaim(self._intent.durable, self._intent.dedup_key, self._intent.run_id)
+            self._dispose()
+            timings["dispose"] = _ms(disposing)
+            timings["total"] = _ms(self._start) + self._intent.snapshot_ms
+            self._write_record(ending, reviewed, timings)
+        except FileNotFoundError:  # the repository is gone, and its records with it; the tree is not
+            self._dispose()
+        self._journal.write("run.ended", status=ending.status, verdict=ending.verdict)
+        if self._book.still_there(self._lock):
+            self._book.remove(self._intent.run_id)
+        self._tidy()
+
+    def _dispose(self) -> None:
         disposed = reviewing.dispose(self._intent, self._key)
         if disposed not in ("disposed", "absent"):
             self._journal.write("run.tree-left", reason=disposed)
-        timings["dispose"] = _ms(disposing)
-        timings["total"] = _ms(self._start) + self._intent.snapshot_ms
-        runs.write(self._intent.run_dir, runs.RECORD, {**record, "timings_ms": timings})
-        self._tidy()
-        self._journal.write("run.ended", status=ending.status, verdict=ending.verdict)
-        if not self._book.still_there(self._lock):
-            return
-        self._book.remove(self._intent.run_id)
 
     def _tidy(self) -> None:
         """Old runs are gone, and now and then the store is packed. Nothing of this is worth the run."""
@@ -196,6 +221,7 @@ class Life:
             retention.retire(
                 kept.durable,
                 self._store,
+                entries=self._book.run_ids(),
                 keep_runs=kept.keep_runs,
                 keep_days=kept.keep_days,
                 keep_bytes=kept.keep_bytes,
@@ -220,31 +246,20 @@ class Life:
         except OrchError as error:
             self._journal.write("run.evidence-lost", reason=error.message)
 
-    def _record(self, ending: Ending, reviewed: Reviewed, timings: dict[str, int]) -> Json:
-        intent = self._intent.to_json()
-        intent["reviewers"] = [report.review_json(review) for review in reviewed.reviews]
-        usage = [review.usage for review in reviewed.reviews]
-        return {
-            **intent,
-            "base": {
-                "tree_id": self._intent.base_tree_id,
-                "name": self._intent.base_name,
-                "commit": self._intent.base_commit,
-            },
-            "change": reviewed.change.fields(),
-            "status": ending.status,
-            "terminal_reason": ending.terminal_reason,
-            "verdict": ending.verdict,
-            "reason": ending.reason,
-            "materialized": reviewed.materialized,
-            "timings_ms": timings,
-            "finished_at": utc_stamp(time.time()),
-            "worktree_gone": not os.path.isdir(self._intent.worktree_path or self._intent.git_dir),
-            "supervisor_pid": os.getpid(),
-            "jobs": list(self._state.jobs),
-            "cpu_s": round(sum(each.cpu_s for each in usage), 3),
-            "peak_rss_bytes": max((each.peak_rss_bytes for each in usage), default=0),
-        }
+    def _write_record(self, ending: Ending, reviewed: Reviewed, timings: dict[str, int]) -> None:
+        ended = report.Ended(
+            status=ending.status,
+            terminal_reason=ending.terminal_reason,
+            verdict=ending.verdict,
+            reason=ending.reason,
+            supervisor_pid=os.getpid(),
+            jobs=self._state.jobs,
+            reviews=reviewed.reviews,
+            change=reviewed.change,
+            materialized=reviewed.materialized,
+            timings_ms=timings,
+        )
+        runs.write(self._intent.run_dir, runs.RECORD, report.record_json(self._intent, ended))
 
 
 def _taken(fd: int) -> bool:

@@ -66,9 +66,7 @@ def _of_worktree(question: Question, workspace: Workspace) -> Target:
     taken = (
         snapshot.staged(workspace.layout, workspace.store, workspace.env)
         if question.staged
-        else snapshot.take(
-            workspace.layout, workspace.store, workspace.settings, workspace.env, snapshot.Limits()
-        )
+        else snapshot.take(workspace.layout, workspace.store, workspace.settings, workspace.env, snapshot.Limits())
     )
     return Target(
         tree_id=taken.tree_id,
@@ -100,9 +98,7 @@ def _of_revision(question: Question, workspace: Workspace) -> Target:
         base = _merge_base(workspace, left or "HEAD", tip)
     else:
         base = _base_of_commit(workspace, right, tip)
-    return Target(
-        tree_id=tree_of(git, tip), base=base, subject=question.rev, commit=tip, head=commit_of(git, "HEAD")
-    )
+    return Target(tree_id=tree_of(git, tip), base=base, subject=question.rev, commit=tip, head=commit_of(git, "HEAD"))
 
 
 def _base_of_commit(workspace: Workspace, name: str, tip: str) -> Base:
@@ -194,9 +190,7 @@ def within(pathspec: tuple[str, ...], layout: Layout, cwd: str) -> tuple[str, ..
     prefix = os.path.relpath(os.path.realpath(cwd), os.path.realpath(layout.worktree)) if layout.worktree else "."
     if prefix == "." or prefix.startswith(".."):
         return pathspec
-    return tuple(
-        spec if spec.startswith(":") else os.path.normpath(os.path.join(prefix, spec)) for spec in pathspec
-    )
+    return tuple(spec if spec.startswith(":") else os.path.normpath(os.path.join(prefix, spec)) for spec in pathspec)
 
 
 def _verify(git: Git, name: str) -> str:
@@ -241,5 +235,6 @@ def _nothing_to_review(question: Question, target: Target, workspace: Workspace)
     what = "nothing is staged that is not in" if question.staged else "the working tree is as"
     trunk = default_branch(workspace.git) or "BASE"
     return NothingToReview(
-        f"nothing to review: {what} {target.base.name}{at}", f"for the commits of this branch: git orch review {trunk}.."
+        f"nothing to review: {what} {target.base.name}{at}",
+        f"for the commits of this branch: git orch review {trunk}..",
     )

@@ -275,7 +275,7 @@ def _refuse_unusable(listed: list[Listed], place: Place) -> None:
     """Nothing in the tree leads outside of it, and no two names are one to this disk."""
     paths = [path for path, _, _, _ in listed]
     text = b"/%b/" % b"/".join(paths).lower()
-    if any(part in text for part in _FORBIDDEN):
+    if paths and any(part in text for part in _FORBIDDEN):
         raise TreeUnusable("the tree holds a .git, .. or nameless path, as no checkout may", "git fsck names it")
     clash = folders_of(paths).intersection(paths)
     if clash or len(set(paths)) < len(paths):
@@ -313,14 +313,8 @@ def _parse(raw: bytes) -> Iterator[Listed]:
     for item in raw.split(b"\0")[:-1]:
         head, _, path = item.partition(b"\t")
         octal, _, oid, size = head.split()
-        mode = int(octal, 8)
-        # Old trees hold 100664; git gives such a file no other mode than 100644.
-        yield (
-            path,
-            oid,
-            mode if mode == dircache.GITLINK else dircache.git_mode(mode),
-            int(size) if size != b"-" else -1,
-        )
+        mode = _MODES.get(octal) or dircache.git_mode(int(octal, 8))  # old trees hold 100664 and 100775
+        yield path, oid, mode, int(size) if size.isdigit() else -1  # `-`, or BAD: the archive will tell
 
 
 def _room(listed: list[Listed]) -> int:

@@ -9,7 +9,7 @@ from git_orch.commands import history, speaking
 from git_orch.formats.terminal import shown
 from git_orch.formats.words import plural
 from git_orch.model import SCHEMA_VERSION
-from git_orch.reaper import Swept
+from git_orch.reaper import Reaped, Swept
 from git_orch.registry import Refused
 from git_orch.runs import short
 from git_orch.workspace import open_at
@@ -25,13 +25,14 @@ def sweep(env: dict[str, str], *, as_json: bool, force: str = "") -> int:
     if force:
         result = reaper.force(workspace, history.resolve(force, workspace.layout, workspace.book))
         refused = (result,) if isinstance(result, Refused) else ()
-        speaking.say(_words(Swept(reaped=(force,) if result is True else (), refused=refused)))
+        speaking.say(_words(Swept(reaped=(force,) if isinstance(result, Reaped) else (), refused=refused)))
         return 0
     swept = reaper.sweep(workspace)
     settings = workspace.settings
     retired = retention.retire(
         workspace.layout.durable,
         workspace.store,
+        entries=workspace.book.run_ids(),
         keep_runs=settings.keep_runs,
         keep_days=settings.keep_days,
         keep_bytes=settings.keep_bytes,

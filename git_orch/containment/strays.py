@@ -116,17 +116,16 @@ def _identify(pid: int, pidfd: int, cookie: bytes, cwd_under: str | None) -> Str
     """What that process is to us, read while it surely had that number."""
     is_ours = os.stat(f"{PROC}/{pid}").st_uid == os.geteuid()
     carries = cookie in _environment(pid)
-    fields = stat_fields(pid)
     stray = Stray(
         pid=pid,
-        started=int(fields[19]),
+        started=int(stat_fields(pid)[19]),
         pidfd_inode=os.fstat(pidfd).st_ino if _has_pidfs(pidfd) else 0,
         cookie=cookie if carries else b"",
         name=os.fsdecode(read_whole(f"{PROC}/{pid}/comm").strip()),
     )
     _signal.pidfd_send_signal(pidfd, 0)  # raises if it has been reaped: then the number may have been another's
     is_there = carries or (cwd_under is not None and _is_under(pid, cwd_under))
-    return stray if is_ours and is_there and fields[0] not in (b"Z", b"X") else None
+    return stray if is_ours and is_there else None
 
 
 def _environment(pid: int) -> list[bytes]:

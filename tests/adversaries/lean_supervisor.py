@@ -132,6 +132,7 @@ def open_lock(path: str) -> int:
 
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.set_inheritable(fd, True)  # as one that came over by exec is
     return fd
 
 

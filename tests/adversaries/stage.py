@@ -120,10 +120,24 @@ print(answer.tier, int(answer.overlay), answer.degraded_reason)"""
     return Containment(tier=1 if tier == "1" else 2, overlay=overlay == "1", degraded_reason=reason)
 
 
+@cache
+def has_namespaces(user: str) -> bool:
+    """Whether another program can make the namespaces of tier 1 here: then ours has to."""
+    unshare = shutil.which("unshare")
+    if not unshare:
+        return False
+    as_root = ROOT and user == "me"
+    command = [*prefix(user), unshare, *(() if as_root else ("--user", "--map-root-user")), "--pid", "--fork"]
+    mounts = ["sh", "-c", "mount -t tmpfs none /mnt && umount /mnt"]
+    done = subprocess.run([*command, "--mount-proc", *mounts], cwd="/", capture_output=True, timeout=60, check=False)
+    return done.returncode == 0
+
+
 def need_tier(tier: int, user: str = "me") -> None:
-    """The test is skipped where the machine does not give that tier."""
+    """The test is skipped where the machine does not give that tier, and fails where it does and our probe does not."""
     here = containment_here(user)
     if tier < here.tier:
+        assert not has_namespaces(user), f"unshare makes namespaces here, the probe does not: {here.degraded_reason}"
         pytest.skip(f"tier {tier} is not to be had here: {here.degraded_reason}")
 
 

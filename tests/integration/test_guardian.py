@@ -94,6 +94,15 @@ def test_a_program_in_the_tree_is_not_found_by_a_relative_path_entry(tmp_path: P
     assert (outcome, out) == ("NotStarted(reason='tool: No such file or directory')", "")
 
 
+IGNORE_SIGNALS = """
+import os, signal, sys
+for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGUSR1):
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 @in_both_tiers
 def test_the_job_starts_from_a_clean_slate(tier: int, tmp_path: Path) -> None:
     need_tier(tier)
@@ -116,9 +125,7 @@ def test_the_job_starts_from_a_clean_slate(tier: int, tmp_path: Path) -> None:
     command = ["/usr/bin/env", *python(body)]
     before = int(Path("/proc/self/oom_score_adj").read_text())
     lock = tmp_path / "lock"
-    outcome, out, err = run_job(
-        tmp_path, command, tier=tier, lock=lock, wrapper=["sh", "-c", "trap '' CHLD HUP PIPE USR1; exec \"$@\"", "sh"]
-    )
+    outcome, out, err = run_job(tmp_path, command, tier=tier, lock=lock, wrapper=python(IGNORE_SIGNALS))
     assert (outcome, err) == ("Exited(code=0)", "")
     seen = json.loads(out)
     ignored_by_python = 1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1  # by the job's own interpreter
@@ -154,7 +161,7 @@ def on_term(act: str) -> list[str]:
         import os, signal, time
         signal.signal(signal.SIGTERM, lambda *_: ({act}))
         print("up", flush=True)
-        while True: signal.pause()
+        while True: time.sleep(0.02)  # pause() would sleep on, had the signal come just before it
         """
     )
 
@@ -173,23 +180,28 @@ def test_terminate_lets_the_job_finish_and_does_not_wait_out_the_grace(tier: int
 def test_each_is_asked_once_and_those_born_meanwhile_are_asked_too(tier: int, tmp_path: Path) -> None:
     need_tier(tier)
     script = """
-        import os, signal
+        import os, signal, time
         def on_term(*_):
             print("term", flush=True)
-            if not os.fork():
-                # Born after the first look, and left behind; it has had no SIGTERM yet, and would wait for ever.
+            late = os.fork()
+            if not late:
                 signal.signal(signal.SIGTERM, lambda *_: (print("late term", flush=True), os._exit(0)))
-                os.write(ready_w, b"x")
-                while True: signal.pause()
-            os.read(ready_r, 1)
-            os.waitpid(other, 0)
+                os.write(orphan_w, b"x")  # whose end makes the guardian look again
+                while True: time.sleep(0.02)
+            os.waitpid(late, 0)
             os._exit(7)
-        ready_r, ready_w = os.pipe()
-        other = os.fork()
-        if other:
-            signal.signal(signal.SIGTERM, on_term)
-            print("up", flush=True)
-        while True: signal.pause()
+        orphan_r, orphan_w = os.pipe()
+        middle = os.fork()
+        if not middle:
+            if os.fork():
+                os._exit(0)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.read(orphan_r, 1)
+            os._exit(0)
+        os.waitpid(middle, 0)
+        signal.signal(signal.SIGTERM, on_term)
+        print("up", flush=True)
+        while True: time.sleep(0.02)
     """
     with Stage(tmp_path, python(script), tier=tier, grace_s=60) as stage:
         wait_until(lambda: stage.output() == "up\n", 10)
@@ -450,9 +462,7 @@ def test_a_job_with_closed_standard_streams_in_the_supervisor_runs(tmp_path: Pat
 def test_a_job_of_tier_1_sees_itself_alone(user: str, tmp_path: Path) -> None:
     need_tier(1, user)
     with grounds(user, tmp_path) as ground:
-        script = (
-            "echo $$; ls -d /proc/[0-9]*; grep -E '^(NoNewPrivs|CapEff|CapAmb)' /proc/self/status; kill -9 1; echo on"
-        )
+        script = "echo $$; ls -d /proc/[0-9]*; grep -E '^(NoNewPrivs|CapEff|CapBnd|CapAmb)' /proc/self/status; kill -9 1; echo on"
         outcome, out, _ = run_job(ground, ["sh", "-c", script], tier=1, user=user)
         pid, *rest = out.split("\n")
         assert outcome == "Exited(code=0)"
@@ -461,9 +471,10 @@ def test_a_job_of_tier_1_sees_itself_alone(user: str, tmp_path: Path) -> None:
         assert "/proc/" + pid in rest
         assert len([line for line in rest if line.startswith("/proc/")]) == 2
         assert {"NoNewPrivs:\t1", "CapAmb:\t0000000000000000", "on"} <= {*rest}
-        effective = int(next(line for line in rest if line.startswith("CapEff")).split()[1], 16)
+        sets = [line.split()[1] for line in rest if line.startswith("Cap")]
+        effective, bounding, _ = (int(digits, 16) for digits in sets)
         forbidden = sum(1 << capability for capability in (2, 16, 17, 18, 19, 21, 27))
-        assert effective & forbidden == 0
+        assert effective & forbidden == bounding & forbidden == 0
         assert user == "me" or effective == 0
 
 

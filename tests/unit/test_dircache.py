@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 
 from git_orch import dircache
 
-SHA1, SHA256 = "ce013625030ba8dba906f756967f9e9ca394464a", "2cf8d83d9ee29543b34a87727421fdecb7e3f3a183d337639025de576db9ebb4"
+SHA1 = "ce013625030ba8dba906f756967f9e9ca394464a"
+SHA256 = "2cf8d83d9ee29543b34a87727421fdecb7e3f3a183d337639025de576db9ebb4"
 
 
 @pytest.mark.parametrize(("object_format", "oid"), [("sha1", SHA1), ("sha256", SHA256)])
@@ -50,9 +50,11 @@ def test_git_keeps_a_type_and_one_exec_bit(st_mode: int, mode: int) -> None:
     assert dircache.git_mode(st_mode) == mode
 
 
-@pytest.mark.parametrize("raw", [b"", b"DIRC", b"DIRC\0\0\0\4\0\0\0\1", b"XXXX\0\0\0\2\0\0\0\0", b"DIRC\0\0\0\2\0\0\0\1abc"])
+@pytest.mark.parametrize(
+    "raw", [b"", b"DIRC", b"DIRC\0\0\0\4\0\0\0\1", b"XXXX\0\0\0\2\0\0\0\0", b"DIRC\0\0\0\2\0\0\0\1abc"]
+)
 def test_what_is_no_index_of_ours_is_refused(raw: bytes) -> None:
-    with pytest.raises(ValueError, match="index|flags|subsection|section"):
+    with pytest.raises(ValueError, match="index"):
         list(dircache.entries(raw, "sha1"))
 
 
@@ -72,7 +74,9 @@ def test_the_hash_is_gits(object_format: str, oid: str) -> None:
     assert digest.hexdigest() == oid
 
 
-def test_numbers_beyond_32_bits_are_cut_as_git_cuts_them() -> None:
-    status = os.stat_result((0o100644, 2**40 + 7, 2**33 + 1, 1, 0, 0, 2**32 + 5, 0, 0, 0))
-    packed = dircache.stat_bytes(status, dircache.PLAIN)
-    assert [int.from_bytes(packed[at : at + 4], "big") for at in (16, 20, 36)] == [1, 7, 5]
+def test_numbers_beyond_32_bits_are_cut_as_git_cuts_them(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(2**32 + 5)
+    packed = dircache.stat_bytes(large.stat(), dircache.PLAIN)
+    assert int.from_bytes(packed[36:40], "big") == 5

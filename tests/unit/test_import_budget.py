@@ -31,6 +31,7 @@ CHEAP = (
     "launch",
     "layout",
     "model",
+    "orchdir",
     "patch",
     "proc",
     "reaper",

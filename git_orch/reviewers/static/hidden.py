@@ -46,4 +46,4 @@ def _first(
     number, match = found[0]
     more = f", and on {len(found) - 1} more added lines" if len(found) > 1 else ""
     message = f"hidden character U+{ord(match[0]):04X}{more}: {effect}"
-    yield source.finding(rule, message, line=number, column=match.start() + 1, end_column=match.end() + 1)
+    yield source.finding(rule, message, line=number, start_column=match.start() + 1, end_column=match.end() + 1)

@@ -92,7 +92,12 @@ def _repetitions(source: Source, keys: frozenset[str]) -> tuple[Finding, ...]:
 
 def _finding(source: Source, rule: str, message: str, error: json.JSONDecodeError, severity: Severity) -> Finding:
     return source.finding(
-        rule, message, severity, line=min(error.lineno, len(source.lines)), column=error.colno, fails_when="it is read"
+        rule,
+        message,
+        severity,
+        line=error.lineno,
+        start_column=error.colno,
+        fails_when="it is read",
     )
 
 

@@ -167,7 +167,7 @@ def _finding(told: Json, source: Source) -> Finding:
         severity,
         line=start["row"],
         end_line=end["row"],
-        column=start["column"],
+        start_column=start["column"],
         end_column=end["column"],
         suggestion=(told.get("fix") or {}).get("message") or "",
     )

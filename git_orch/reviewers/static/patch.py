@@ -1,7 +1,8 @@
 """Which lines a difference adds, read from `git diff-tree -p --binary --full-index --no-renames`.
 
 Format: git's documentation of "Generating patch text with -p". With `--no-renames` both names in a `diff --git`
-line are the same, so a name with spaces can be told without guessing.
+line are the same, so a name with spaces can be told without guessing. Unlike `git_orch.patch` it reads the patch as a
+stream, since that of a few large files is larger than all else that a review holds, and it keeps what is removed.
 """
 
 from __future__ import annotations

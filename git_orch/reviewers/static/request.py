@@ -55,7 +55,7 @@ def answer(request: Request, told: Sequence[Told], note: str) -> Json:
         "schema_version": SCHEMA_VERSION,
         "nonce": request.nonce,
         "status": "findings" if findings else "no_findings",
-        "reason": "",
+        "reason": note,  # for a reader that knows no `note`
         "note": note,
         "files": [_named(one.path) for one in told if not one.reason],
         "skipped": [{**_path(one.path), "reason": one.reason} for one in told if one.reason],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-from operator import attrgetter
-
-from git_orch.model import SEVERITIES, Finding, Record
+from git_orch.model import Record
 from git_orch.reviewers.static import hidden, links, markers, modes, secrets, sizes, suppressions, syntax, whitespace
+from git_orch.reviewers.static.folding import Folded
 from git_orch.reviewers.static.names import Names
 from git_orch.reviewers.static.patch import Change
 from git_orch.reviewers.static.request import Told
@@ -15,16 +13,15 @@ from git_orch.reviewers.static.syntax import GaveUp, Parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from git_orch.model import Finding
     from git_orch.reviewers.static.lint import Target
     from git_orch.reviewers.static.request import Request
     from git_orch.reviewers.static.source import Source
 
     Check = Callable[[Source], Iterator[Finding]]
 
-# More of a kind in one file tell nothing new; the rest becomes one line that says how many.
-MOST_A_RULE = 50
 # What hostile bytes make a parser or an expression raise. Anything else is a fault of ours: it ends the process, and a
 # review that ended is no pass.
 FAULTS = (ArithmeticError, LookupError, MemoryError, OSError, RecursionError, ValueError)
@@ -45,9 +42,10 @@ class Reviewed(Record):
 
 
 class _Examined(Record):
-    """One path, looked at: what is told, whether a parser accepted it, and what is left for ruff."""
+    """One path, looked at: what is noted, whether a parser accepted it, and what is left for ruff."""
 
-    told: Told
+    source: Source
+    notes: _Notes
     parsed: bool = False
     target: Target | None = None
 
@@ -57,9 +55,9 @@ def review(request: Request, environ: Mapping[str, str]) -> Reviewed:
     names = Names()
     examined = [_examine(load(path, request.changes.get(path, Change())), names, request) for path in request.paths]
     linted, missing = _lint([one.target for one in examined if one.target], environ)
-    told = tuple(
-        one.told.replace(findings=tuple(fold([*one.told.findings, *linted.get(one.told.path, ())]))) for one in examined
-    )
+    for one in examined:
+        one.notes.found.extend(linted.get(one.source.name, ()))
+    told = tuple(one.notes.told(one.source) for one in examined)
     return Reviewed(told=told, note=_note(examined, missing))
 
 
@@ -72,27 +70,28 @@ def _examine(source: Source, names: Names, request: Request) -> _Examined:
         notes.skip("the patch does not tell what changed in it")
     if source.unread:
         notes.skip(source.unread)
-        return _Examined(told=notes.told(source))
+        return _Examined(source=source, notes=notes)
     if source.is_link:
         notes.take("links", links.check(source))
-        return _Examined(told=notes.told(source))
+        return _Examined(source=source, notes=notes)
     parsed = _parse(source, notes)
     for name, check in _TEXT_CHECKS:
         notes.take(name, check(source))
-    return _Examined(told=notes.told(source), parsed=parsed, target=_target(source))
+    target = _target(source)
+    return _Examined(source=source.without_content(), notes=notes, parsed=parsed, target=target)
 
 
 class _Notes:
     """What is found in one file. A check that stumbles leaves what the others found, and its reason."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self.found = Folded()
         self._reasons: list[str] = []
 
     def take(self, name: str, findings: Iterator[Finding]) -> None:
         """What the check of that name yields is taken down; the check runs in here."""
         try:
-            self.findings.extend(findings)
+            self.found.extend(findings)
         except FAULTS as fault:
             self.skip(f"check of {name} failed: {type(fault).__name__}")
 
@@ -100,9 +99,14 @@ class _Notes:
         """The file will not count as checked."""
         self._reasons.append(reason)
 
+    @property
+    def reason(self) -> str:
+        """Why the file does not count as checked; nothing if it does."""
+        return "; ".join(self._reasons)
+
     def told(self, source: Source) -> Told:
         """All of it."""
-        return Told(path=source.path, findings=tuple(self.findings), reason="; ".join(self._reasons))
+        return Told(path=source.path, findings=self.found.findings(source.name), reason=self.reason)
 
 
 def _parse(source: Source, notes: _Notes) -> bool:
@@ -118,11 +122,10 @@ def _parse(source: Source, notes: _Notes) -> bool:
         notes.skip(outcome.reason)
     broken = outcome.broken if isinstance(outcome, Parsed) else None
     notes.take("markers", markers.check(source, parses=isinstance(outcome, Parsed) and broken is None))
-    conflicts = [(one.start_line, one.end_line) for one in notes.findings if one.rule == markers.RULE]
-    if broken and not any(first <= broken.start_line <= last for first, last in conflicts):
-        notes.findings.append(broken)
+    if broken and not notes.found.covers(broken.start_line, markers.RULE):
+        notes.found.extend([broken])
     if isinstance(outcome, Parsed):
-        notes.findings.extend(outcome.remarks)
+        notes.found.extend(outcome.remarks)
     return isinstance(outcome, Parsed)
 
 
@@ -135,45 +138,21 @@ def _target(source: Source) -> Target | None:
     return target_of(source)
 
 
-def _lint(targets: Sequence[Target], environ: Mapping[str, str]) -> tuple[dict[bytes, list[Finding]], str]:
-    """What ruff finds by path, and why there are none if it did not look."""
+def _lint(targets: Sequence[Target], environ: Mapping[str, str]) -> tuple[dict[str, list[Finding]], str]:
+    """What ruff finds by path, and why there is nothing if it did not look."""
     if not targets:
         return {}, ""
     from git_orch.reviewers.static.lint import lint
 
     linted = lint(targets, environ)
-    paths = {target.source.name: target.source.path for target in targets}
-    by_path: dict[bytes, list[Finding]] = {}
+    by_path: dict[str, list[Finding]] = {}
     for finding in linted.findings:
-        by_path.setdefault(paths[finding.path], []).append(finding)
+        by_path.setdefault(finding.path, []).append(finding)
     return by_path, linted.missing
 
 
-def fold(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings of one file in the order of its lines; of each rule the first 50, then one that counts the rest."""
-    ordered = sorted(findings, key=attrgetter("rule", "start_line", "start_column"))
-    kept: list[Finding] = []
-    for _, group in groupby(ordered, attrgetter("rule")):
-        same = list(group)
-        kept.extend(same[:MOST_A_RULE])
-        if len(same) > MOST_A_RULE:
-            kept.append(_rest(same[MOST_A_RULE:]))
-    yield from sorted(kept, key=attrgetter("start_line", "start_column"))
-
-
-def _rest(findings: list[Finding]) -> Finding:
-    """One finding for many of a kind; it weighs as much as the gravest of them."""
-    gravest = min(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-    return Finding(
-        path=gravest.path,
-        rule=gravest.rule,
-        severity=gravest.severity,
-        message=f"{len(findings)} more of this kind in the file",
-    )
-
-
 def _note(examined: Sequence[_Examined], missing: str) -> str:
-    checked = sum(not one.told.reason for one in examined)
+    checked = sum(not one.notes.reason for one in examined)
     parsed = sum(one.parsed for one in examined)
     words = f"{checked} {'file' if checked == 1 else 'files'} checked, {parsed} of them parsed"
     return f"{words}, {missing}" if missing else words

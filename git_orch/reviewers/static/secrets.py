@@ -58,7 +58,7 @@ def _in_line(source: Source, number: int, line: str, detectors: list[Detector]) 
             f"{detector.what} `{value[:4]}…` ({len(value)} characters)",
             detector.severity,
             line=number,
-            column=start + 1,
+            start_column=start + 1,
             end_column=end + 1,
             fails_when="anyone who can read the repository uses it",
             suggestion="revoke it: it stays in the history; read the new one from the environment",
@@ -75,13 +75,14 @@ def _keys(line: str, detectors: list[Detector]) -> Iterator[tuple[int, int, Dete
             for match in detector.matches(piece):
                 value = _value(match)
                 if not is_placeholder(value):
-                    yield offset + match.start(), offset + match.end(), detector, value
+                    start = offset + match.start()
+                    yield start, start + len(match[0].rstrip()), detector, value
 
 
 def _value(match: re.Match[str]) -> str:
     """The key itself: a group that is long enough (some are only a prefix), else the whole match."""
     longest = max((group for group in match.groups() if group), key=len, default="")
-    return longest if len(longest) >= _SHORTEST_KEY else match[0].removeprefix("AccountKey=")
+    return (longest if len(longest) >= _SHORTEST_KEY else match[0].removeprefix("AccountKey=")).rstrip()
 
 
 def is_placeholder(value: str) -> bool:

@@ -12,8 +12,19 @@ from git_orch.reviewers.static.patch import Change
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypedDict, Unpack
 
     from git_orch.model import Severity
+
+    class More(TypedDict, total=False):
+        """What a finding may say besides."""
+
+        end_line: int
+        start_column: int
+        end_column: int
+        fails_when: str
+        suggestion: str
+
 
 # Larger ones are data or generated: reading them costs seconds and tells nothing that a person would act on. The
 # largest hand-written source that is known to us (SQLite's amalgamation apart) is under 2 MiB.
@@ -77,31 +88,17 @@ class Source:
         return Source(self.path, self.change, mode=self.mode, size=self.size, unread=self.unread)
 
     def finding(
-        self,
-        rule: str,
-        message: str,
-        severity: Severity = "advisory",
-        *,
-        line: int = 0,
-        end_line: int = 0,
-        column: int = 0,
-        end_column: int = 0,
-        fails_when: str = "",
-        suggestion: str = "",
+        self, rule: str, message: str, severity: Severity = "advisory", *, line: int = 0, **more: Unpack[More]
     ) -> Finding:
-        """A finding in this file; without `end_line` it is about one line."""
-        return Finding(
-            path=self.name,
-            rule=rule,
-            message=one_line(message),
-            severity=severity,
-            start_line=line,
-            end_line=end_line or line,
-            start_column=column,
-            end_column=end_column,
-            fails_when=fails_when,
-            suggestion=suggestion,
-        )
+        """A finding in this file; without `end_line` it is about one line.
+
+        What a parser places behind the end of the file is about the last line.
+        """
+        last = len(self.lines) if self.content else line
+        more["end_line"] = min(more.get("end_line", line), last)
+        if line > last:
+            line, more["start_column"] = last, 0
+        return Finding(path=self.name, rule=rule, message=one_line(message), severity=severity, start_line=line, **more)
 
 
 def load(path: bytes, change: Change) -> Source:

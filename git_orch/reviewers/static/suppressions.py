@@ -42,4 +42,4 @@ def check(source: Source) -> Iterator[Finding]:
         if match := _ANY.search(line):
             column = len(line[: match.start()].decode("utf-8", "replace")) + 1
             message = f"`{match[0].decode('utf-8', 'replace')}` is added: a checker will look away here"
-            yield source.finding(RULE, message, line=number, column=column, suggestion="say beside it why")
+            yield source.finding(RULE, message, line=number, start_column=column, suggestion="say beside it why")

@@ -113,4 +113,4 @@ def not_utf8(source: Source, rule: str, what: str, offset: int) -> Parsed:
     line = source.content.count(b"\n", 0, offset) + 1
     column = offset - (source.content.rfind(b"\n", 0, offset) + 1) + 1
     message = f"{what} has to be UTF-8, and this byte is not"
-    return Parsed(broken=source.finding(rule, message, "blocking", line=line, column=column))
+    return Parsed(broken=source.finding(rule, message, "blocking", line=line, start_column=column))

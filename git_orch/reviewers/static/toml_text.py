@@ -34,5 +34,7 @@ def _broken(source: Source, told: str) -> Parsed:
     position = _POSITION.search(told)
     line, column = (int(number or 0) for number in position.groups()) if position else (0, 0)
     message = f"it is no TOML: {_POSITION.sub('', told)}"
-    line = min(line or len(source.lines), len(source.lines))
-    return Parsed(broken=source.finding(RULE, message, "blocking", line=line, column=column, fails_when="it is read"))
+    line = line or len(source.lines)
+    return Parsed(
+        broken=source.finding(RULE, message, "blocking", line=line, start_column=column, fails_when="it is read")
+    )

@@ -62,9 +62,10 @@ class _Fault(Record):
 
     def finding(self, source: Source) -> Finding:
         """The fault as a finding that blocks."""
-        line = min(self.line, len(source.lines))
         message = f"it is no YAML: {self.message}"
-        return source.finding(RULE, message, "blocking", line=line, column=self.column, fails_when="it is read")
+        return source.finding(
+            RULE, message, "blocking", line=self.line, start_column=self.column, fails_when="it is read"
+        )
 
 
 def _read(walk: _Walk) -> _Fault | None:
@@ -139,7 +140,7 @@ class _Walk:
         line, column = _place(event.start_mark)
         if key in mapping.keys and event.value != "<<" and self.source.change.adds(line):
             message = f'"{event.value}" is twice in one mapping: one of the two is lost'
-            self.remarks.append(self.source.finding("yaml-duplicate-key", message, line=line, column=column))
+            self.remarks.append(self.source.finding("yaml-duplicate-key", message, line=line, start_column=column))
         mapping.keys.add(key)
 
     def _alias(self, event: AliasEvent) -> None:
