@@ -158,6 +158,11 @@ class Attempt:
         """The reviewer is being ended."""
         self._end(because)
 
+    def kill(self) -> None:
+        """The reviewer is being killed, without a grace."""
+        if self.guard is not None and not self.guard.gone:
+            self.guard.kill()
+
     def listen(self) -> None:
         """What the guardian has said is taken in; where it was killed, all that it held is killed from here."""
         if self.guard is not None and not self.guard.gone:

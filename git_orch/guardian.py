@@ -69,6 +69,8 @@ class Guard:
         outcome: None while the job runs. Not a last one before `gone`: an Unkillable becomes another when at last all
             has ended. What follows a `terminate` comes as Exited or Signalled; the supervisor knows why it asked.
         gone: nothing of job and guardian is left: proved by ECHILD, and in tier 1 by the end of the namespace as well.
+        denied: the job did not start because its containment could not be made; where it is false, a weaker one would
+            change nothing.
         lost: the guardian ended without a last word.
         fault: what went wrong inside the guardian, for the log.
         usage: complete when `gone`.
@@ -78,6 +80,7 @@ class Guard:
         self.outcome: Outcome | None = None
         self.usage = Usage()
         self.gone = False
+        self.denied = False
         self.lost = False
         self.fault = ""
         self.job_pid = 0
@@ -115,7 +118,7 @@ class Guard:
         return self._status
 
     def read(self) -> None:
-        """What the guardian has said by now is taken in; never waits."""
+        """What the guardian has said by now is taken in; waits for nothing but a guardian that is just ending."""
         while self._status >= 0:
             try:
                 said = os.read(self._status, 1 << 16)
@@ -189,7 +192,8 @@ class Guard:
             case ["up", int(guardian), int(job)]:
                 self.job_pid = job
                 self._know(guardian)
-            case ["not-started", int(guardian), str(reason)]:
+            case ["not-started", int(guardian), bool(denied), str(reason)]:
+                self.denied = denied
                 self._know(guardian)
                 self._last_word = NotStarted(reason=reason)
             case ["unkillable", [*pids]]:
@@ -311,7 +315,7 @@ class _Guardian:
             report_r, report_w = _pipe()
             self._job_pid = os.fork()
         except OSError as error:
-            self._say("not-started", own_pid(), reason_of(error, "fork")[:LONGEST_REASON])
+            self._say("not-started", own_pid(), False, reason_of(error, "fork")[:LONGEST_REASON])
             return False
         if not self._job_pid:
             become(self._job, streams, report_w)
@@ -319,10 +323,10 @@ class _Guardian:
             os.close(fd)
         self._listen(report_r, self._on_report)
         self._until(lambda: report_r not in self._readers or self._order == KILL)
-        number, _, reason = self._report.partition(b"\n")
-        if reason:
+        number, kind, reason = (*self._report.split(b"\n", 2), b"", b"")[:3]
+        if kind:
             self._until(lambda: self._childless)
-            self._say("not-started", own_pid(), reason.decode(errors="replace")[:LONGEST_REASON])
+            self._say("not-started", own_pid(), kind == b"denied", reason.decode(errors="replace")[:LONGEST_REASON])
             return False
         self._say("up", own_pid(), int(number or 0))
         return True
@@ -419,7 +423,7 @@ def _be_guardian(job: Job, lifeline: int, status: int, lock_fd: int | None) -> N
                 os._exit(0)
         _Guardian(job, lifeline, status, lock_fd).run()
     except Denied as denied:
-        _say(status, "not-started", 0, denied.message[:LONGEST_REASON])
+        _say(status, "not-started", 0, True, denied.message[:LONGEST_REASON])
     except BaseException as error:
         _say(status, "fault", repr(error)[:LONGEST_REASON])
         raise

@@ -37,6 +37,8 @@ UNREADABLE = "unreadable"
 REMOVED = "D"
 LINK_REMOVED = "G"  # ours: a submodule's folder is gone
 UNMERGED = "U"
+# Objects of a snapshot live for hours: packing them is gc's work, not the hook's.
+_FAST = ("core.untrackedCache=false", "core.looseCompression=0")
 _STALE_S = 3600.0
 _LISTED: Words = ("ls-files", "-o", "-z", "--exclude-standard")
 _CHANGED: Words = ("diff-files", "-z", "--raw", "--ignore-submodules=dirty")
@@ -103,7 +105,7 @@ class PrivateIndex:
         except OSError:  # in use, or a file system without locks
             self._own = True
             self._folder = _scratch_folder(self._shared)
-        git = layout.git(env).replace(objects=store.objects, config=("core.untrackedCache=false",))
+        git = layout.git(env).replace(objects=store.objects, config=_FAST)
         self._git: Git = git.replace(index=self._path("index"))
         self._seed_git: Git = git.replace(index=self._path("seed"))
         self.known = Known(seed="", seeded_at=0.0)
@@ -136,12 +138,6 @@ class PrivateIndex:
         self._change()
         self.known = Known(seed=self._seed_now(), seeded_at=time.time())
         copy_index(self._layout.index, self._path("seed"))
-        self.restart()
-
-    def restart(self) -> None:
-        """The private index is the seed again, and stands for no tree."""
-        self._change()
-        self.known = Known(seed=self.known.seed, seeded_at=self.known.seeded_at)
         _remove(self._path("index"))
         _share(self._path("seed"), self._path("index"))
 
@@ -384,13 +380,10 @@ def _letters(raw: bytes) -> dict[bytes, str]:
 def _closed_folders(stderr: bytes) -> dict[bytes, str]:
     """The folders that `ls-files` says it could not open."""
     found = {}
-    for line in stderr.splitlines():
-        before, quote, rest = line.partition(b"could not open directory '")
-        path, end, why = rest.rpartition(b"': ")
-        if quote and end:
-            found[path] = f"unreadable folder: {why.decode('utf-8', 'replace')}"
-        elif b"warning: " in before:
-            found[b"./"] = f"git could not look everywhere: {before.decode('utf-8', 'replace')[:120]}"
+    for said in stderr.split(b"warning: could not open directory '")[1:]:
+        path, _, rest = said.partition(b"': ")
+        why = rest.partition(b"\n")[0].decode("utf-8", "replace")
+        found[path] = f"unreadable folder: {why}"
     return found
 
 

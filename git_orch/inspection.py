@@ -6,8 +6,8 @@ for the tree brings them.
 A file's content is hashed again unless nothing can have changed it: all that the kernel says of it is as it was
 recorded, down to the nanosecond of its last change. Size and time of writing alone prove nothing, anyone can set those;
 the time of the last change only the kernel sets. It is believed where (1) this process could not set the clock, nor
-then a job of the same user, (2) the file system notes a write through a mapping, which tmpfs did not before Linux 6.6,
-and (3) the file was not changed in the same tick in which it was recorded. Where any of that fails, all is hashed.
+then a job of the same user, (2) the file system notes every write through a mapping, which tmpfs does not, and (3) the
+file was not changed in the same tick in which it was recorded. Where any of that fails, all is hashed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def inspect(place: Place, store: Store, tree_id: str) -> Inspection:
     return walk.result()
 
 
-def folders_of(paths: Iterable[bytes]) -> set[bytes]:
+def _folders_of(paths: Iterable[bytes]) -> set[bytes]:
     """Every folder that the paths lie in, at any depth."""
     folders: set[bytes] = set()
     for path in paths:
@@ -124,7 +124,10 @@ def _clock_can_be_set() -> bool:
 
 
 def _notes_every_write(place: Place) -> bool:
-    """Whether a write through a mapping moves a file's time of change: the marker is written over itself."""
+    """Whether a write through a mapping moves a file's time of change: the marker is written over itself.
+
+    Read first, then written: tmpfs maps a page that was read for writing too, and hears nothing of what follows.
+    """
     try:
         fd = os.open(place.marker, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -147,7 +150,7 @@ class _Walk:
 
     def __init__(self, expected: dict[bytes, Known], object_format: str, trusted_until_ns: int) -> None:
         self._missing = expected
-        self._folders = folders_of(expected)
+        self._folders = _folders_of(expected)
         self._algorithm = dircache.algorithm(object_format)
         self._trusted_until_ns = trusted_until_ns
         self._tampered: list[bytes] = []

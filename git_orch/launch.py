@@ -161,6 +161,7 @@ def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Reg
         return _came_up(pid, ready_r)
     finally:
         os.close(ready_r)
+        os.close(lock.fd)
 
 
 def in_background(work: Callable[[], object]) -> None:

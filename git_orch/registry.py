@@ -280,18 +280,34 @@ class Registry:
 
         Args:
             word: `cancel`, or `superseded-by RUN-ID`.
+
+        Raises:
+            EnvironmentProblem: it cannot be written.
         """
+        path = self.path(run_id, "ask")
         if not os.path.lexists(self.path(run_id, "json")):
             return False
         try:
-            return atomic.create(self.path(run_id, "ask"), word.encode("ascii"))
+            return atomic.create(path, word.encode("ascii"))
         except FileNotFoundError:
             return False
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise self._unwritable(error) from error
+        # A run must end on a full disk too. There is still room for a short link: it lies in the inode itself.
+        try:
+            os.symlink(word, path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return True
 
     def asked(self, run_id: str) -> str:
         """What somebody asked of the run: "", "cancel" or "superseded-by RUN-ID"."""
-        raw = atomic.read(self.path(run_id, "ask"), limit=_ASK_LIMIT) or b""
-        word = raw.decode("ascii", "replace").strip()
+        path = self.path(run_id, "ask")
+        raw = atomic.read(path, limit=_ASK_LIMIT)
+        word = _link(path) if raw is None else raw.decode("ascii", "replace").strip()
         return word if word == "cancel" or is_run_id(word.removeprefix("superseded-by ")) else ""
 
     # -- who lives
@@ -564,6 +580,14 @@ def _is_ours(name: str) -> bool:
     if name.startswith("."):
         return is_run_id(run_id) and name.endswith(".tmp")
     return is_run_id(run_id) and kind in _KINDS
+
+
+def _link(path: str) -> str:
+    """What a link says, "" where there is none."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def _flocked(fd: int, how: int) -> bool:

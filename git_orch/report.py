@@ -72,7 +72,7 @@ def _of(record: Json, run_dir: str, reused: bool) -> Report:
     return Report(
         run_id=record["run_id"],
         tree_id=record["tree_id"],
-        base=Base(**record.get("base", {"tree_id": record["base_tree_id"], "name": record["base_name"]})),
+        base=Base(**_known(Base, record["base"])),
         subject=record["subject"],
         verdict=record.get("verdict", "unreviewed"),
         reason=record.get("reason", ""),
@@ -80,7 +80,7 @@ def _of(record: Json, run_dir: str, reused: bool) -> Report:
         findings=found,
         coverage=_coverage(covered),
         reviews=tuple(_review(item, found, covered) for item in record.get("reviewers", ()) if "outcome" in item),
-        change=Change(**record.get("change", {})),
+        change=Change(**_known(Change, record.get("change", {}))),
         materialized=record.get("materialized", ""),
         timings_ms=record.get("timings_ms", {}),
         run_dir=run_dir,
@@ -113,7 +113,7 @@ def _review(item: Json, found: tuple[Finding, ...], covered: Json) -> Review:
     known["reviewed"] = tuple(covered.get("by_reviewer", {}).get(name, ()))
     known["skipped"] = ()
     known["littered"] = tuple(known.get("littered", ()))
-    known["usage"] = Usage(**known.get("usage", {}))
+    known["usage"] = Usage(**_known(Usage, known.get("usage", {})))
     return Review(**known)
 
 
@@ -130,5 +130,6 @@ def _list(run_dir: str, name: str, key: str) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _known(kind: type[Finding | Skipped | Review], item: Json) -> Json:
+def _known(kind: type[Record], item: Json) -> Json:
+    """The fields of the object that a record of that kind has: a newer version may have written more."""
     return {name: item[name] for name in kind._fields if name in item}

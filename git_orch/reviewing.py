@@ -50,6 +50,7 @@ class Reviewed(Record):
     materialized: str = ""
     timings_ms: dict[str, int] = {}
     cancelled: Cancelled | None = None
+    jobs: tuple[Json, ...] = ()
 
 
 class Work:
@@ -67,6 +68,13 @@ class Work:
 
     def run(self) -> Reviewed:
         """Every reviewer has ended and nothing of any of them is left; their trees are still there."""
+        try:
+            return self._review()
+        except BaseException:
+            self._end_all()
+            raise
+
+    def _review(self) -> Reviewed:
         changed = self._store.changed(self._intent.base_tree_id, self._intent.tree_id, self._intent.pathspec)
         subject = self._subject(changed)
         begun = time.monotonic()
@@ -105,13 +113,20 @@ class Work:
     def _stage(self, attempts: list[Attempt]) -> None:
         """All of them have run to their ends, side by side."""
         for attempt in attempts:
+            self._attempts.append(attempt)
             if self._cancelled is None and not attempt.ended:
                 self._run.note("reviewer.materializing", reviewer=attempt.settings.name)
                 attempt.start()
                 self._run.note("reviewer.started", reviewer=attempt.settings.name, job=attempt.job)
-            self._attempts.append(attempt)
             self._run.enter("running", tuple(each.job for each in self._attempts))
         self._watch(attempts)
+
+    def _end_all(self) -> None:
+        """Nothing of any reviewer is left: whatever went wrong here, their trees are about to go."""
+        for attempt in self._attempts:
+            attempt.kill()
+        while live := [attempt for attempt in self._attempts if attempt.guard is not None and not attempt.guard.gone]:
+            self._wait(live)
 
     def _watch(self, attempts: list[Attempt]) -> None:
         told: set[str] = set()
@@ -206,6 +221,7 @@ class Work:
                 "review": review_ms - sum(attempt.materialize_ms for attempt in self._attempts),
             },
             cancelled=self._cancelled,
+            jobs=tuple(attempt.job for attempt in self._attempts),
         )
 
     def _coverage(self, reviews: tuple[Review, ...], subject: Subject, changed: list[Changed]) -> Coverage:

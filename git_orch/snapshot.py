@@ -154,9 +154,15 @@ class _Taking:
 
     def run(self, own: bytes) -> tuple[str, tuple[Skipped, ...]]:
         """The tree-id of the work tree and what is left out of it; `own` is the name of our folder at its top."""
-        seen, chosen = self._look(own)
-        if self._index.known.tree_id and self._rules_changed(seen, chosen):
-            self._index.restart()  # what is in it was hashed by other rules
+        try:
+            seen, chosen = self._look(own)
+            stale = self._rules_changed(seen, chosen)
+        except GitError:
+            if not self._index.known.tree_id:
+                raise
+            stale = True  # the kept index may be what is broken
+        if stale:
+            self._index.reseed()
             seen, chosen = self._look(own)
         tree_id, lost = self._put_in(seen, chosen)
         tracked = {path: why for path, why in lost.items() if path not in chosen.entering} | seen.unreadable
@@ -174,7 +180,9 @@ class _Taking:
         return seen, chosen
 
     def _rules_changed(self, seen: Seen, chosen: Selection) -> bool:
-        """Whether a .gitattributes came, went or changed since the last snapshot."""
+        """Whether a .gitattributes came, went or changed since the last snapshot: files were hashed by other rules."""
+        if not self._index.known.tree_id:
+            return False
         fresh = chosen.entering.keys() - self._index.known.extras
         return any(path.rpartition(b"/")[2] == b".gitattributes" for path in (*seen.changed, *fresh))
 
@@ -220,7 +228,7 @@ class _Taking:
         batches = _batches(fresh)
         first = [] if len(tracked) > _TRACKED_BATCH else next(batches, [])  # one call does for most snapshots
         lost: dict[bytes, str] = {}
-        at, size = 0, _TRACKED_BATCH
+        at, size = 0, _TRACKED_BATCH if self._limits.seconds else max(len(tracked), 1)
         while at < len(tracked) or first:
             part = tracked[at : at + size]
             lost |= self._index.add(part + first, self._until(_TRACKED_SHARE if part else _HASHING_SHARE))

@@ -253,7 +253,7 @@ class Life:
             verdict=ending.verdict,
             reason=ending.reason,
             supervisor_pid=os.getpid(),
-            jobs=self._state.jobs,
+            jobs=reviewed.jobs or self._state.jobs,
             reviews=reviewed.reviews,
             change=reviewed.change,
             materialized=reviewed.materialized,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from git_orch import snapshot
+from git_orch import atomic, snapshot
 from git_orch.errors import BaseUnknown, NothingToReview, UsageError
+from git_orch.git import decode
 from git_orch.model import Base, Record, Skipped
 
 TYPE_CHECKING = False
@@ -47,10 +48,11 @@ def resolve(question: Question, workspace: Workspace) -> Target:
     """
     if question.staged and question.rev:
         raise UsageError("--staged and a revision exclude each other", "leave one of them out")
+    if question.all_files and question.base:
+        raise UsageError("--all-files and --base exclude each other", "leave one of them out")
     target = _of_revision(question, workspace) if question.rev else _of_worktree(question, workspace)
-    if question.all_files:
-        target = target.replace(base=_nothing(workspace))
-    if target.tree_id == target.base.tree_id:
+    # A tracked path that could not be read may well differ: that is unreviewed, and no "nothing to review".
+    if target.tree_id == target.base.tree_id and not any(left_out.tracked for left_out in target.skipped):
         raise _nothing_to_review(question, target, workspace)
     return target
 
@@ -59,15 +61,12 @@ def _of_worktree(question: Question, workspace: Workspace) -> Target:
     if not workspace.layout.worktree:
         raise UsageError("a bare repository has no work tree", "name a revision: git orch review REV")
     head = commit_of(workspace.git, "HEAD")
-    if question.base:
-        base = _base(workspace, question.base, required=head)
+    base = _asked_base(question, workspace) or _worktree_base(workspace, head)
+    place, store = workspace.layout, workspace.store
+    if question.staged:
+        taken = snapshot.staged(place, store, workspace.env)
     else:
-        base = _worktree_base(workspace, head)
-    taken = (
-        snapshot.staged(workspace.layout, workspace.store, workspace.env)
-        if question.staged
-        else snapshot.take(workspace.layout, workspace.store, workspace.settings, workspace.env, snapshot.Limits())
-    )
+        taken = snapshot.take(place, store, workspace.settings, workspace.env, snapshot.Limits())
     return Target(
         tree_id=taken.tree_id,
         base=base,
@@ -78,94 +77,144 @@ def _of_worktree(question: Question, workspace: Workspace) -> Target:
     )
 
 
-def _worktree_base(workspace: Workspace, head: str) -> Base:
-    branch = branch_name(workspace.git)
-    configured = dict(workspace.settings.branch_bases).get(branch, "")
-    if configured:
-        return _base(workspace, configured, required=head)
-    if not head:
-        return _nothing(workspace)
-    return Base(tree_id=tree_of(workspace.git, head), name="HEAD", commit=head)
-
-
 def _of_revision(question: Question, workspace: Workspace) -> Target:
     git = workspace.git
     left, dots, right = _range(question.rev)
+    if dots and question.base:
+        raise UsageError("a range and --base exclude each other", "leave one of them out")
     tip = _commit(git, right or "HEAD")
-    if question.base:
-        base = _base(workspace, question.base, required=tip)
-    elif dots:
+    base = _asked_base(question, workspace)
+    if base is None and dots:
         base = _merge_base(workspace, left or "HEAD", tip)
-    else:
-        base = _base_of_commit(workspace, right, tip)
-    return Target(tree_id=tree_of(git, tip), base=base, subject=question.rev, commit=tip, head=commit_of(git, "HEAD"))
+    return Target(
+        tree_id=tree_of(git, tip),
+        base=base or _base_of_commit(workspace, right, tip),
+        subject=question.rev,
+        commit=tip,
+        head=commit_of(git, "HEAD"),
+    )
+
+
+def _asked_base(question: Question, workspace: Workspace) -> Base | None:
+    """The base by `--all-files` or `--base`: exactly what a person named, a commit or a tree."""
+    if question.all_files:
+        return _nothing(workspace)
+    if not question.base:
+        return None
+    commit = commit_of(workspace.git, question.base)
+    tree = tree_of(workspace.git, commit or question.base)
+    if not tree:
+        raise UsageError(f"--base: `{question.base}` is no revision here", "git log --oneline shows some")
+    return Base(tree_id=tree, name=question.base, commit=commit)
+
+
+def _worktree_base(workspace: Workspace, head: str) -> Base:
+    """HEAD, unless the branch's own base or the pull request of a CI says otherwise."""
+    if not head:
+        return _nothing(workspace)
+    configured = dict(workspace.settings.branch_bases).get(branch_name(workspace.git), "")
+    if configured:
+        return _merge_base(workspace, configured, head)
+    return _base_in_ci(workspace, head) or Base(tree_id=tree_of(workspace.git, head), name="HEAD", commit=head)
 
 
 def _base_of_commit(workspace: Workspace, name: str, tip: str) -> Base:
-    """A branch is compared with where it left the default branch, any other commit with its first parent."""
+    """A branch is compared with where it left its base or the trunk, any other commit with its first parent."""
     git = workspace.git
-    is_branch = git.attempt("show-ref", "--verify", "--quiet", f"refs/heads/{name}").code == 0
+    is_branch = tip in (commit_of(git, f"refs/heads/{name}"), commit_of(git, f"refs/remotes/{name}"))
     configured = dict(workspace.settings.branch_bases).get(name, "") if is_branch else ""
     if configured:
-        return _base(workspace, configured, required=tip)
-    trunk = default_branch(git) if is_branch else ""
+        return _merge_base(workspace, configured, tip)
+    in_ci = _base_in_ci(workspace, tip) if name == "HEAD" else None
+    if in_ci is not None:
+        return in_ci
+    trunk = _trunk(git) if is_branch else ""
     if trunk and commit_of(git, trunk) != tip:
         return _merge_base(workspace, trunk, tip)
+    return _first_parent(workspace, name, tip) or _nothing(workspace)
+
+
+def _base_in_ci(workspace: Workspace, tip: str) -> Base | None:
+    """The base of the pull or merge request that this is a job of: as GitHub and GitLab say it by their variables."""
+    named = workspace.env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
+    if named:
+        commit = commit_of(workspace.git, named)
+        if not commit:
+            raise _shallow(workspace.git, tip)
+        return Base(tree_id=tree_of(workspace.git, commit), name="the merge request's base", commit=commit)
+    branch = workspace.env.get("GITHUB_BASE_REF", "")
+    if not branch:
+        return None
+    if _recorded_parents(workspace.git, tip) > 1:  # GitHub checks out a merge of the request into its base
+        return _first_parent(workspace, "HEAD", tip)
+    if not commit_of(workspace.git, f"refs/remotes/origin/{branch}"):
+        raise BaseUnknown(f"base unknown: origin/{branch} is not here", f"git fetch origin {branch}, or --base REV")
+    return _merge_base(workspace, f"refs/remotes/origin/{branch}", tip)
+
+
+def _first_parent(workspace: Workspace, name: str, tip: str) -> Base | None:
+    """The first parent of a commit, None where it is the first of its history."""
+    git = workspace.git
     parent = commit_of(git, f"{tip}^1")
     if parent:
         return Base(tree_id=tree_of(git, parent), name=f"{name}^", commit=parent)
-    if _is_cut(git, tip):
-        raise _shallow()
-    return _nothing(workspace)
-
-
-def _base(workspace: Workspace, name: str, *, required: str) -> Base:
-    """The base that somebody named: a commit, or a tree."""
-    git = workspace.git
-    commit = commit_of(git, name)
-    tree = tree_of(git, commit or name)
-    if not tree:
-        raise UsageError(f"--base: `{name}` is no revision here", "git log --oneline shows some")
-    return Base(tree_id=tree, name=name, commit=commit)
+    if _recorded_parents(git, tip):
+        raise _shallow(git, tip)
+    return None
 
 
 def _merge_base(workspace: Workspace, other: str, tip: str) -> Base:
     """Where `tip` left the history of `other`.
 
-    A shallow history proves it only where `other` itself is an ancestor: any other common commit may have a better one
-    behind the cut.
+    A shallow history proves it where `other` itself is an ancestor, or where it is cut off behind the common commit
+    only: else a better one may be behind the cut.
     """
-    git = workspace.git
+    git, name = workspace.git, _short(other)
     commit = _commit(git, other)
     if git.attempt("merge-base", "--is-ancestor", commit, tip).code == 0:
-        return Base(tree_id=tree_of(git, commit), name=other, commit=commit)
-    if git.line("rev-parse", "--is-shallow-workspace") == "true":
-        raise _shallow()
+        return Base(tree_id=tree_of(git, commit), name=name, commit=commit)
     found = git.attempt("merge-base", commit, tip).stdout.decode("ascii", "replace").split()
+    if not _reaches_far_enough(workspace, found[:1], commit, tip):
+        raise _shallow(git, tip)
     if not found:
-        raise BaseUnknown(f"base unknown: {other} and {tip[:7]} have no common commit", "name one with --base REV")
-    return Base(tree_id=tree_of(git, found[0]), name=f"where it left {other}", commit=found[0])
+        raise BaseUnknown(f"base unknown: {name} and {tip[:7]} have no common commit", "name one with --base REV")
+    return Base(tree_id=tree_of(git, found[0]), name=f"where it left {name}", commit=found[0])
 
 
-def default_branch(git: Git) -> str:
-    """The branch that others start from: the upstream's, else origin's, else a local main or master; "" if none."""
-    for remote in ("upstream", "origin"):
-        done = git.attempt("symbolic-ref", "--quiet", "--short", f"refs/remotes/{remote}/HEAD")
-        if done.code == 0:
-            return done.stdout.decode("utf-8", "surrogateescape").strip()
-    for name in ("upstream/main", "upstream/master", "origin/main", "origin/master"):
-        if git.attempt("show-ref", "--verify", "--quiet", f"refs/remotes/{name}").code == 0:
-            return name
-    for name in ("main", "master"):
-        if git.attempt("show-ref", "--verify", "--quiet", f"refs/heads/{name}").code == 0:
-            return name
-    return ""
+def _reaches_far_enough(workspace: Workspace, found: list[str], *tips: str) -> bool:
+    """Whether no commit between the tips and what was found has parents that a shallow clone does not have."""
+    cut = (atomic.read(os.path.join(workspace.layout.common_dir, "shallow")) or b"").split()
+    if not cut:
+        return True
+    between = workspace.git.run("rev-list", *tips, *(f"^{commit}" for commit in found)).split()
+    return not frozenset(cut).intersection(between)
+
+
+def _trunk(git: Git) -> str:
+    """The branch that others start from, as a full ref; "" if there is none.
+
+    The upstream's default branch, else origin's (a fork's own is often behind), else a local main or master.
+    """
+    names = ["main", "master"]
+    origin = git.attempt("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD")
+    if origin.code == 0:
+        names.insert(0, decode(origin.stdout).strip().removeprefix("refs/remotes/origin/"))
+    candidates = ["refs/remotes/upstream/HEAD", *(f"refs/remotes/upstream/{name}" for name in names)]
+    candidates += [f"refs/remotes/origin/{name}" for name in names]
+    candidates += [f"refs/heads/{name}" for name in names[-2:]]
+    listed = decode(git.run("for-each-ref", "--format=%(refname) %(symref)", *candidates)).splitlines()
+    there = {ref: symref or ref for ref, _, symref in (line.partition(" ") for line in listed)}
+    return next((there[ref] for ref in candidates if ref in there), "")
+
+
+def _short(ref: str) -> str:
+    return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
 
 
 def branch_name(git: Git) -> str:
     """The checked-out branch, "" where HEAD is detached."""
     done = git.attempt("symbolic-ref", "--quiet", "--short", "HEAD")
-    return done.stdout.decode("utf-8", "surrogateescape").strip() if done.code == 0 else ""
+    return decode(done.stdout).strip() if done.code == 0 else ""
 
 
 def commit_of(git: Git, name: str) -> str:
@@ -186,11 +235,26 @@ def empty_tree(object_format: str) -> str:
 
 
 def within(pathspec: tuple[str, ...], layout: Layout, cwd: str) -> tuple[str, ...]:
-    """Pathspecs as typed in `cwd`, as they read from the top of the work tree; those with magic are left as they are."""
+    """Pathspecs as typed in `cwd`, as they read from the top of the work tree."""
     prefix = os.path.relpath(os.path.realpath(cwd), os.path.realpath(layout.worktree)) if layout.worktree else "."
     if prefix == "." or prefix.startswith(".."):
         return pathspec
-    return tuple(spec if spec.startswith(":") else os.path.normpath(os.path.join(prefix, spec)) for spec in pathspec)
+    return tuple(_from_top(spec, prefix) for spec in pathspec)
+
+
+def _from_top(spec: str, prefix: str) -> str:
+    """One pathspec; its magic (`:(icase)x`, `:!x`) is kept, and `:(top)x` or `:/x` has no prefix."""
+    if spec == ":":
+        return spec
+    if spec.startswith(":("):
+        magic, _, path = spec.partition(")")
+        magic += ")"
+        is_top = "top" in magic[2:-1].split(",")
+    else:
+        path = spec[1:].lstrip("/!^") if spec.startswith(":") else spec
+        magic = spec[: len(spec) - len(path)]
+        is_top = "/" in magic
+    return spec if is_top else magic + os.path.normpath(os.path.join(prefix, path))
 
 
 def _verify(git: Git, name: str) -> str:
@@ -217,14 +281,16 @@ def _nothing(workspace: Workspace) -> Base:
     return Base(tree_id=empty_tree(workspace.layout.object_format), name="nothing")
 
 
-def _is_cut(git: Git, commit: str) -> bool:
-    """Whether a shallow clone ends at this commit: it has parents that are not here."""
-    return b"\nparent " in git.run("cat-file", "commit", commit).partition(b"\n\n")[0]
+def _recorded_parents(git: Git, commit: str) -> int:
+    """How many parents the commit itself names, be they here or behind the cut of a shallow clone."""
+    return git.run("cat-file", "commit", commit).partition(b"\n\n")[0].count(b"\nparent ")
 
 
-def _shallow() -> BaseUnknown:
+def _shallow(git: Git, tip: str) -> BaseUnknown:
+    depth = git.line("rev-list", "--count", "--first-parent", tip)
     return BaseUnknown(
-        "base unknown: this clone is shallow", "git fetch --unshallow, or in Actions: fetch-depth: 0, or --base REV"
+        f"base unknown: this clone is shallow (depth {depth})",
+        "git fetch --unshallow, or in Actions: fetch-depth: 0, or --base REV",
     )
 
 
@@ -233,8 +299,9 @@ def _nothing_to_review(question: Question, target: Target, workspace: Workspace)
     if question.rev:
         return NothingToReview(f"nothing to review: {question.rev} is as {target.base.name}{at}")
     what = "nothing is staged that is not in" if question.staged else "the working tree is as"
-    trunk = default_branch(workspace.git) or "BASE"
-    return NothingToReview(
-        f"nothing to review: {what} {target.base.name}{at}",
-        f"for the commits of this branch: git orch review {trunk}..",
-    )
+    said = f"nothing to review: {what} {target.base.name}{at}"
+    if target.skipped:
+        one, more = target.skipped[0], len(target.skipped) - 1
+        return NothingToReview(said, f"left out: {one.path}: {one.reason}" + (f", and {more} more" if more else ""))
+    trunk = _short(_trunk(workspace.git)) or "BASE"
+    return NothingToReview(said, f"for the commits of this branch: git orch review {trunk}..")

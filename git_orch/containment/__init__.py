@@ -46,7 +46,7 @@ class View(Record):
     writable, provide, hidden.
     """
 
-    overlay: tuple[str, str, str] | None = None  # (tree, upper, work): what is written to tree goes to upper
+    overlay: tuple[str, str, str] | None = None  # (tree, upper, work): writes to tree go to upper, a new folder
     empty: tuple[str, ...] = ()  # folders in whose place an empty one is seen, but for
     keep: tuple[str, ...] = ()  # these paths below them
     read_only: tuple[str, ...] = ()  # with everything mounted below

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 
-from git_orch.containment import TIER_NAMESPACE, Job, namespaces
+from git_orch.containment import TIER_NAMESPACE, Denied, Job, namespaces
 from git_orch.containment.descendants import own_pid
 from git_orch.errors import OrchError
 
@@ -26,8 +26,8 @@ EXIT_NOT_STARTED = 127
 def become(job: Job, streams: tuple[int, int, int], report_fd: int) -> NoReturn:
     """This process is the job; where that fails it has written why, and has ended.
 
-    `report_fd` (closed by exec) gets the process's number as the supervisor sees it, a newline, and then nothing, or
-    the reason why the job did not start.
+    `report_fd` (closed by exec) gets a line with the process's number as the supervisor sees it, and then nothing, or
+    why the job did not start: a line `denied` where its containment was refused, else `failed`, and the reason.
     """
     try:
         os.write(report_fd, b"%d\n" % own_pid())
@@ -43,7 +43,8 @@ def become(job: Job, streams: tuple[int, int, int], report_fd: int) -> NoReturn:
         restore_signals()
         _execute(job.argv, job.env)
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must not look as if it had run
-        os.write(report_fd, reason_of(error, job.argv[0]).encode(errors="replace"))
+        kind = b"denied\n" if isinstance(error, Denied) else b"failed\n"
+        os.write(report_fd, kind + reason_of(error, job.argv[0]).encode(errors="replace"))
     finally:
         os._exit(EXIT_NOT_STARTED)
 

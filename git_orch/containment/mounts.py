@@ -54,7 +54,9 @@ def apply(view: View, tree: str) -> None:
 
 
 def overlay(tree: str, upper: str, work: str) -> None:
-    """What is written to tree goes to upper; tree itself is never changed. upper and work are on one file system.
+    """What is written to tree goes to upper; tree itself is never changed.
+
+    upper and work are new ones, on one file system: a volatile overlay's cannot be mounted again (overlayfs.rst).
 
     The three are named by descriptor, so that no character in a path needs an escape. `volatile` spares the sync of
     upper's whole file system at the end: upper is thrown away.

@@ -106,8 +106,8 @@ def follow(order: str, guards: list[Guard]) -> None:
             tell("cpu", int(number), guard.cpu_s())
 
 
-def facts(guard: Guard) -> tuple[str, bool, float, int, str]:
-    return repr(guard.outcome), guard.gone, guard.usage.cpu_s, guard.usage.peak_rss_bytes, guard.fault
+def facts(guard: Guard) -> tuple[str, bool, float, int, str, bool]:
+    return repr(guard.outcome), guard.gone, guard.usage.cpu_s, guard.usage.peak_rss_bytes, guard.fault, guard.denied
 
 
 def job_of(fields: dict[str, Any]) -> Job:

@@ -150,6 +150,7 @@ class Facts:
     cpu_s: float
     peak_rss_bytes: int
     fault: str
+    denied: bool
 
 
 class Stage:

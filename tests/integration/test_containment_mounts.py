@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from git_orch.containment import View
-from tests.adversaries.stage import OUTSIDE_TMP, USERS, containment_here, grounds, interpreter, need_tier, run_job
+from tests.adversaries.stage import (
+    OUTSIDE_TMP,
+    USERS,
+    Stage,
+    containment_here,
+    grounds,
+    interpreter,
+    need_tier,
+    run_job,
+)
 
 SHM = "/dev/shm"  # a tmpfs, where there is one
 BASES = (OUTSIDE_TMP, SHM)
@@ -65,8 +74,10 @@ def shell(ground: Path, user: str, script: str, view: View, cwd: str = "") -> st
 
 
 def not_started(ground: Path, user: str, view: View) -> str:
-    outcome, out, _ = run_job(ground, ["sh", "-c", "echo started"], tier=1, user=user, view=view)
-    assert out == ""
+    with Stage(ground, ["sh", "-c", "echo started"], tier=1, user=user, view=view) as stage:
+        outcome = stage.outcome()
+        assert stage.facts[0].denied
+        assert stage.output() == ""
     assert outcome.startswith("NotStarted(reason=")
     return outcome.replace(str(ground), "GROUND").removeprefix("NotStarted(reason=").rstrip(")").strip("'\"")
 

@@ -111,7 +111,7 @@ place = argv[0]
 job = Job(argv=("sh", "-c", "echo ran"), env={"PATH": os.environ["PATH"]}, cwd=place, stdout_path=place + "/out",
     stderr_path=place + "/err", containment=Containment(tier=1))
 guard = Guard.start(job, lock_fd=None)
-print(guard.gone, repr(guard.outcome), os.path.exists(place + "/out") and open(place + "/out").read())
+print(guard.gone and guard.denied, repr(guard.outcome), os.path.exists(place + "/out") and open(place + "/out").read())
 """
 
 

@@ -14,9 +14,11 @@ import pytest
 
 from git_orch import disposal, place
 from git_orch.disposal import dispose, leftovers, sweep_abandoned, sweep_trash
+from git_orch.inspection import inspect
+from git_orch.parking import park
 from git_orch.place import Place, make_place, temp_root
 from git_orch.registry import make_run_id
-from git_orch.tree import inspect, materialize, park
+from git_orch.tree import materialize
 from tests.ordinary_user import as_ordinary_user, open_folder
 from tests.repo import Repo
 from tests.scratch import KEY, clear_places, new_place, store_of, tree_of

@@ -70,7 +70,9 @@ def test_a_job_that_cannot_start_says_why(tier: int, tmp_path: Path) -> None:
     def reason(argv: list[str], **changes: object) -> str:
         with Stage(tmp_path, ["true"], tier=tier, more=[{"argv": argv, **changes}]) as stage:
             assert stage.outcome(0) == "Exited(code=0)"
-            return re.sub(r"^NotStarted\(reason='(.*)'\)$", r"\1", stage.outcome(1))
+            outcome = stage.outcome(1)
+            assert not stage.facts[1].denied
+            return re.sub(r"^NotStarted\(reason='(.*)'\)$", r"\1", outcome)
 
     assert reason(["nonesuch"]) == "nonesuch: No such file or directory"
     assert reason(["/nonesuch"]) == "/nonesuch: No such file or directory"
@@ -193,9 +195,9 @@ def test_each_is_asked_once_and_those_born_meanwhile_are_asked_too(tier: int, tm
         orphan_r, orphan_w = os.pipe()
         middle = os.fork()
         if not middle:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # before the orphan is there to be asked
             if os.fork():
                 os._exit(0)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             os.read(orphan_r, 1)
             os._exit(0)
         os.waitpid(middle, 0)
@@ -462,7 +464,10 @@ def test_a_job_with_closed_standard_streams_in_the_supervisor_runs(tmp_path: Pat
 def test_a_job_of_tier_1_sees_itself_alone(user: str, tmp_path: Path) -> None:
     need_tier(1, user)
     with grounds(user, tmp_path) as ground:
-        script = "echo $$; ls -d /proc/[0-9]*; grep -E '^(NoNewPrivs|CapEff|CapBnd|CapAmb)' /proc/self/status; kill -9 1; echo on"
+        script = """
+            echo $$; ls -d /proc/[0-9]*; kill -9 1; echo on
+            grep -E '^(NoNewPrivs|CapEff|CapBnd|CapAmb)' /proc/self/status
+        """
         outcome, out, _ = run_job(ground, ["sh", "-c", script], tier=1, user=user)
         pid, *rest = out.split("\n")
         assert outcome == "Exited(code=0)"

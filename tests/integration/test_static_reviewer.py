@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -62,6 +62,7 @@ class Case:
 
     repo: Repo
     folder: Path
+    start: str = START
 
     def review(self, base: str = EMPTY_TREE, env: dict[str, str] | None = None) -> Answer:
         """The worktree's answer against the base; its files, ignored ones too, are the tree."""
@@ -89,7 +90,7 @@ class Case:
         request = {**told, "ORCH_NONCE": "n-1", "ORCH_DIR": str(self.folder), "PATH": os.environ["PATH"], **env}
         started = monotonic()
         done = subprocess.run(
-            [sys.executable, "-I", "-c", START, str(ROOT)],
+            [sys.executable, "-I", "-c", self.start, str(ROOT)],
             cwd=tree,
             env=request,
             capture_output=True,
@@ -311,15 +312,22 @@ class TestRuff:
         assert len(found) == 51
         assert found[0]["message"] == "70 more of this kind in the file"
 
-    def test_where_it_is_not_installed_the_note_says_so(self, case: Case, tmp_path: Path) -> None:
-        bare = tmp_path / "bin"
-        bare.mkdir()
-        (bare / "python").symlink_to(sys.executable)
+    @pytest.mark.parametrize(
+        ("ruff", "note"),
+        [
+            ("", "no ruff here"),
+            ("exit 2", "ruff did not look (exit status 2)"),
+            ("echo no", "ruff did not look (Expecting value: line 1 column 1 (char 0))"),
+        ],
+    )
+    def test_where_it_does_not_look_the_note_says_so(self, case: Case, tmp_path: Path, ruff: str, note: str) -> None:
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        if ruff:
+            (folder / "ruff").write_text(f"#!/bin/sh\n{ruff}\n")
+            (folder / "ruff").chmod(0o755)
         case.repo.write("a.py", "import os\n")
-        script = f"import sys; sys.executable = {str(bare / 'python')!r}\n" + START
-        monkey = pytest.MonkeyPatch()
-        with monkey.context() as patched:
-            patched.setitem(globals(), "START", script)
-            answer = case.review(env={"PATH": "/nowhere"})
-        assert answer.document["note"] == "1 file checked, 1 of them parsed, no ruff here"
+        elsewhere = replace(case, start=f"import sys; sys.executable = {str(folder / 'python')!r}\n{START}")
+        answer = elsewhere.review(env={"PATH": str(folder)})
+        assert answer.document["note"] == f"1 file checked, 1 of them parsed, {note}"
         assert answer.document["findings"] == []

@@ -13,8 +13,11 @@ import pytest
 
 from git_orch import tree as trees
 from git_orch.errors import EnvironmentProblem, GitError
+from git_orch.inspection import Inspection, inspect
+from git_orch.listing import TreeUnusable, colliding
+from git_orch.parking import park
 from git_orch.store import ObjectsMissing
-from git_orch.tree import TreeUnusable, colliding, inspect, materialize
+from git_orch.tree import materialize
 from tests.conftest import MakeRepo
 from tests.ordinary_user import as_ordinary_user, open_folder
 from tests.repo import Repo, init_repo
@@ -74,14 +77,14 @@ def case_1(repo: Repo, witness: Path) -> str:
 @pytest.mark.parametrize("warm", [False, True])
 def test_case_1_every_path_every_byte_no_filter(repo: Repo, tmp_path: Path, warm: bool) -> None:
     witness = tmp_path / "filter-ran"
-    tree_id = case_1(repo, witness)
     repo.write("a", "x\n")
     other = tree_of(repo)
+    tree_id = case_1(repo, witness)
     witness.unlink(missing_ok=True)
     place = new_place()
     if warm:
         materialize(store_of(repo), other, place)
-        assert trees.park(place, store_of(repo), inspect(place, store_of(repo), other))
+        assert park(place, store_of(repo), inspect(place, store_of(repo), other))
         place = new_place()
     assert materialize(store_of(repo), tree_id, place) == ("warm" if warm else "cold")
     assert content(Path(place.tree)) == listed(repo, tree_id)
@@ -130,7 +133,7 @@ def test_every_kind_of_entry(repo: Repo) -> None:
     place = new_place()
     assert materialize(store_of(repo), tree_id, place) == "cold"
     assert content(Path(place.tree)) == listed(repo, tree_id)
-    assert inspect(place, store_of(repo), tree_id) == trees.Inspection(size_bytes=size_of(place.tree))
+    assert inspect(place, store_of(repo), tree_id) == Inspection(size_bytes=size_of(place.tree))
 
 
 def size_of(tree: str) -> int:
@@ -153,7 +156,7 @@ def test_sha256(make_repo: MakeRepo) -> None:
     second = tree_of(repo)
     store, place = store_of(repo), new_place()
     materialize(store, first, place)
-    assert trees.park(place, store, inspect(place, store, first))
+    assert park(place, store, inspect(place, store, first))
     place = new_place()
     assert materialize(store, second, place) == "warm"
     assert content(Path(place.tree)) == listed(repo, second)
@@ -205,7 +208,7 @@ def test_settings_and_variables_of_the_user_change_nothing(repo: Repo, monkeypat
         store, place = store_of(repo), new_place()
         assert materialize(store, tree_id, place) == how
         assert content(Path(place.tree)) == listed(repo, tree_id)
-        assert trees.park(place, store, inspect(place, store, tree_id))
+        assert park(place, store, inspect(place, store, tree_id))
 
 
 def test_a_colon_in_the_temporary_folder_is_no_host(
@@ -246,7 +249,7 @@ def test_as_an_ordinary_user(tmp_path: Path) -> None:
                 store, place = store_of(repo), new_place()
                 assert materialize(store, tree_id, place) == how
                 assert content(Path(place.tree)) == listed(repo, tree_id)
-                assert trees.park(place, store, inspect(place, store, tree_id))
+                assert park(place, store, inspect(place, store, tree_id))
             clear_places()
 
         as_ordinary_user(action)

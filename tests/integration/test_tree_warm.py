@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from git_orch import parking
-from git_orch.parking import expire, take
+from git_orch.inspection import Inspection, inspect
+from git_orch.parking import expire, park, take
 from git_orch.place import Place, temp_root
 from git_orch.store import Store
-from git_orch.tree import Inspection, inspect, materialize, park
+from git_orch.tree import materialize
 from tests.conftest import MakeRepo
 from tests.repo import Repo
 from tests.scratch import clear_places, content, listed, new_place, store_of, tree_of

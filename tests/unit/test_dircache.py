@@ -20,8 +20,8 @@ def test_what_was_written_is_read_back_whatever_the_length_of_the_path(
 ) -> None:
     status = tmp_path.stat()
     stat_data = dircache.stat_bytes(status, dircache.PLAIN)
-    entries = [dircache.entry(stat_data, oid.encode(), path) for path in (b"a" * length, b"b\xff\n")]
-    raw = dircache.assemble(entries, object_format)
+    entries = [dircache.entry(status, dircache.PLAIN, oid.encode(), path) for path in (b"a" * length, b"b\xff\n")]
+    raw = dircache.assemble(b"".join(entries), 2, object_format)
     assert dircache.count(raw) == 2
     assert list(dircache.entries(raw, object_format)) == [
         (b"a" * length, (dircache.PLAIN, oid, stat_data)),
@@ -61,10 +61,10 @@ def test_what_is_no_index_of_ours_is_refused(raw: bytes) -> None:
 @pytest.mark.parametrize("flag", [0x8000, 0x4000, 0x1000])
 def test_an_entry_that_hides_edits_is_refused(tmp_path: Path, flag: int) -> None:
     """Assume-unchanged, an extended flag (skip-worktree), a stage: none of them is made by us or by `read-tree`."""
-    entry = bytearray(dircache.entry(dircache.stat_bytes(tmp_path.stat(), dircache.PLAIN), SHA1.encode(), b"name"))
+    entry = bytearray(dircache.entry(tmp_path.stat(), dircache.PLAIN, SHA1.encode(), b"name"))
     entry[60:62] = (flag | 4).to_bytes(2, "big")
     with pytest.raises(ValueError, match="flags"):
-        list(dircache.entries(dircache.assemble([bytes(entry)], "sha1"), "sha1"))
+        list(dircache.entries(dircache.assemble(entry, 1, "sha1"), "sha1"))
 
 
 @pytest.mark.parametrize(("object_format", "oid"), [("sha1", SHA1), ("sha256", SHA256)])

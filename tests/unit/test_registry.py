@@ -418,6 +418,21 @@ def test_a_word_is_heard_although_its_asker_died_before_it_had_put_its_scratch_f
     assert book.asked(RUN_ID) == "cancel"
 
 
+def test_on_a_full_disk_a_link_says_the_word(book: Registry, run: Intent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(atomic, "create", full)
+    word = "superseded-by 20261130T201500124-00000000"
+    assert len(word) < 60  # what ext4 keeps in the inode
+    assert book.ask(RUN_ID, word)
+    assert not book.ask(RUN_ID, "cancel")
+    assert book.asked(RUN_ID) == word
+    entry(book, "ask").unlink()
+    entry(book, "ask").symlink_to("/etc/hostname")
+    assert book.asked(RUN_ID) == ""
+
+
 @pytest.mark.parametrize("word", ["", "kill", "cancel all", "superseded-by x", "superseded-by ../x", "\x1b[2J", "x" * 9999])
 def test_other_words_are_not_heard(book: Registry, run: Intent, word: str) -> None:
     entry(book, "ask").write_text(word)

@@ -135,7 +135,7 @@ def test_lost_results_leave_the_verdict(written: Intent, name: str) -> None:
         (runs.RECORD, {"reviewers": [{"outcome": "exited 0"}]}),
         (runs.RECORD, {"reviewers": 3}),
         (runs.RECORD, {"base": "HEAD"}),
-        (runs.RECORD, {"change": {"novel": 1}}),
+        (runs.RECORD, {"base": {"name": "HEAD"}}),
         ("findings.json", {"findings": [{"line": 3}]}),
         ("findings.json", {"findings": ["text"]}),
         ("coverage.json", {"skipped": [{"why": "?"}]}),
@@ -147,7 +147,9 @@ def test_a_record_of_another_version_has_no_report(written: Intent, name: str, c
 
 
 def test_fields_of_a_newer_version_are_passed_over(written: Intent) -> None:
+    plain = report.load(written.run_dir)
     rewrite(written, "findings.json", findings=[{**FINDING.fields(), "novel": 1}])
+    rewrite(written, runs.RECORD, change={**ENDED.change.fields(), "novel": 1})
     found = report.load(written.run_dir)
     assert found is not None
-    assert found.findings == (FINDING,)
+    assert found == plain

@@ -62,7 +62,8 @@ def test_what_has_no_text_is_named_all_the_same() -> None:
     patch = (
         b"diff --git a/x.sh b/x.sh\nold mode 100644\nnew mode 100755\n"
         b"diff --git a/e b/e\nnew file mode 100644\nindex 0000..e69d\n"
-        b"diff --git a/i.png b/i.png\nindex 00..11 100644\nGIT binary patch\nliteral 3\nKcmZ?wbhEHbOA+\n\nliteral 0\nHcmV?d00001\n\n"
+        b"diff --git a/i.png b/i.png\nindex 00..11 100644\nGIT binary patch\n"
+        b"literal 3\nKcmZ?wbhEHbOA+\n\nliteral 0\nHcmV?d00001\n\n"
     )
     assert changes(patch) == {
         b"x.sh": Change(mode_changed=True),
@@ -74,7 +75,8 @@ def test_what_has_no_text_is_named_all_the_same() -> None:
 def test_a_file_that_became_a_link_counts_once_and_as_new() -> None:
     patch = (
         b"diff --git a/l b/l\ndeleted file mode 100644\n--- a/l\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n"
-        b"diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+target\n\\ No newline at end of file\n"
+        b"diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+target\n"
+        b"\\ No newline at end of file\n"
     )
     assert changes(patch) == {b"l": Change(is_new=True, added=((1, 1),))}
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pkgutil
 import re
 import socket
+import sys
 from base64 import b64encode, urlsafe_b64encode
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import detect_secrets.plugins
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pre_commit_hooks import detect_private_key
 
-from git_orch.reviewers.static import key_blocks, secrets
+from git_orch.reviewers.static import detectors, key_blocks, secrets
 from git_orch.reviewers.static.detectors import DETECTORS, Detector
 from tests.unit.static_sources import ALPHANUMERIC, HEX, changed, mixed, new, pem, told
 
@@ -60,6 +62,7 @@ KEYS = {
     "secret-shopify": ["shpat_" + mixed(32, HEX)],
 }
 ALL_KEYS = [(rule, line) for rule, lines in KEYS.items() for line in lines]
+ALL_LINES = [line for _, line in ALL_KEYS]
 ADVISORY = {"secret-jwt"}
 
 
@@ -86,8 +89,8 @@ def test_every_detector_has_its_example() -> None:
     assert {detector.rule for detector in DETECTORS} == set(KEYS)
 
 
-@pytest.mark.parametrize(("rule", "line"), ALL_KEYS)
-def test_a_message_never_holds_the_key(rule: str, line: str) -> None:
+@pytest.mark.parametrize("line", ALL_LINES)
+def test_a_message_never_holds_the_key(line: str) -> None:
     (finding,) = secrets.check(new("config.txt", line + "\n"))
     told = finding.message + finding.suggestion + finding.fails_when
     key = max(re.findall(r"[\w+/.-]+", line), key=len)
@@ -95,8 +98,8 @@ def test_a_message_never_holds_the_key(rule: str, line: str) -> None:
     assert re.search(r"`.{4}…` \(\d+ characters\)", finding.message)
 
 
-@pytest.mark.parametrize(("rule", "line"), ALL_KEYS)
-def test_a_key_that_was_there_is_not_told(rule: str, line: str) -> None:
+@pytest.mark.parametrize("line", ALL_LINES)
+def test_a_key_that_was_there_is_not_told(line: str) -> None:
     assert not list(secrets.check(changed("config.txt", f"{line}\nnew\n", [(2, 2)])))
 
 
@@ -192,6 +195,19 @@ def test_every_detector_of_the_library_is_used_or_left_out_on_purpose() -> None:
     assert there == used | left_out | elsewhere
 
 
+def test_the_library_is_given_nothing_to_verify_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ModuleType("requests")
+    for before in (None, real):
+        monkeypatch.delitem(sys.modules, "requests", raising=False)
+        if before is not None:
+            monkeypatch.setitem(sys.modules, "requests", before)
+        with detectors._no_requests():
+            stand_in = import_module("requests")
+        assert [name for name in vars(stand_in) if not name.startswith("__")] == []
+        assert stand_in is not real
+        assert sys.modules.get("requests") is before
+
+
 def test_nothing_is_ever_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     def verify(*_: Any, **__: Any) -> None:
         raise AssertionError("a detector verified")
@@ -200,7 +216,7 @@ def test_nothing_is_ever_verified(monkeypatch: pytest.MonkeyPatch) -> None:
         for value in vars(import_module(f"detect_secrets.plugins.{module.name}")).values():
             if isinstance(value, type) and hasattr(value, "verify"):
                 monkeypatch.setattr(value, "verify", verify)
-    lines = "".join(line + "\n" for _, line in ALL_KEYS)
+    lines = "".join(line + "\n" for line in ALL_LINES)
     assert len(list(secrets.check(new("all.txt", lines)))) == len(ALL_KEYS)
 
 

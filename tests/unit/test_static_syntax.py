@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from git_orch.reviewers.static import syntax
+from git_orch.reviewers.static.outcomes import GaveUp, Parsed, Template
 from git_orch.reviewers.static.python_text import PARSE_LIMIT_BYTES
 from git_orch.reviewers.static.source import Source
-from git_orch.reviewers.static.syntax import GaveUp, Parsed, Template
 from tests.unit.static_sources import changed, new, told
 
 DEEP = 200_000
@@ -27,7 +27,7 @@ def parsed(source: Source) -> Parsed:
 def fault(path: str, content: str | bytes) -> tuple[str, str, int, int] | None:
     """Rule, severity, line and column of what is broken."""
     broken = parsed(new(path, content)).broken
-    return broken and (broken.rule, broken.severity, broken.start_line, broken.start_column)
+    return None if broken is None else (broken.rule, broken.severity, broken.start_line, broken.start_column)
 
 
 class TestLanguage:

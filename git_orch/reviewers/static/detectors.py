@@ -6,15 +6,19 @@ matches capitals that begin with AP; an IP address is no secret. Only their regu
 `denylist`: `analyze_line` may go on to verify, and nine of the detectors then call the provider (`verify`); besides,
 `analyze_string` gives the text of a group, "ghp" for a GitHub token.
 
-Importing detect-secrets takes 0.15 s, two thirds of it for `requests`, which it needs to verify. So it is imported
-only when a file has what a key of that provider cannot be without.
+Importing detect-secrets brings in `requests`, which only `verify` needs. That takes 0.1 of 0.15 s, and opens a socket:
+urllib3 binds one to ::1 to see whether there is IPv6. So a stand-in without any function takes its place, which also
+leaves nothing that could verify; and the library is imported only when a file has what a key cannot be without.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
+from types import ModuleType
 
 from git_orch.model import Record
 
@@ -70,12 +74,26 @@ class Detector(Record):
     @cached_property
     def _library(self) -> Any:
         module, _, name = self.plugin.rpartition(".")
-        return getattr(import_module(f"detect_secrets.plugins.{module}"), name)
+        with _no_requests():
+            return getattr(import_module(f"detect_secrets.plugins.{module}"), name)
 
     def _is_valid(self, token: str) -> bool:
         """Whether the library's own test of the token, where it has one, agrees (only JWT's has)."""
         test = getattr(self._library, "is_formally_valid", None) if self.plugin else None
         return test is None or bool(test(token))
+
+
+@contextmanager
+def _no_requests() -> Iterator[None]:
+    """What is imported meanwhile gets a `requests` that can do nothing; whoever imports it later gets the real one."""
+    kept = sys.modules.get("requests")
+    sys.modules["requests"] = ModuleType("requests")
+    try:
+        yield
+    finally:
+        del sys.modules["requests"]
+        if kept is not None:
+            sys.modules["requests"] = kept
 
 
 # base64 of the digits of an account's number, as a Discord bot's token begins with it.

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 
-from git_orch.reviewers.static.syntax import Parsed, Template, not_utf8
+from git_orch.reviewers.static.outcomes import Parsed, Template, not_utf8
 from git_orch.reviewers.static.templates import is_data_template
 
 TYPE_CHECKING = False

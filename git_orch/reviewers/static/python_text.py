@@ -6,7 +6,7 @@ import re
 import sys
 import warnings
 
-from git_orch.reviewers.static.syntax import GaveUp, Parsed, Template, not_utf8
+from git_orch.reviewers.static.outcomes import GaveUp, Parsed, Template, not_utf8
 from git_orch.reviewers.static.templates import is_code_template
 
 TYPE_CHECKING = False

@@ -6,10 +6,10 @@ from git_orch.model import Record
 from git_orch.reviewers.static import hidden, links, markers, modes, secrets, sizes, suppressions, syntax, whitespace
 from git_orch.reviewers.static.folding import Folded
 from git_orch.reviewers.static.names import Names
+from git_orch.reviewers.static.outcomes import GaveUp, Parsed
 from git_orch.reviewers.static.patch import Change
 from git_orch.reviewers.static.request import Told
 from git_orch.reviewers.static.source import load
-from git_orch.reviewers.static.syntax import GaveUp, Parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from git_orch.reviewers.static.syntax import Parsed, Template, not_utf8
+from git_orch.reviewers.static.outcomes import Parsed, Template, not_utf8
 from git_orch.reviewers.static.templates import is_data_template
 
 TYPE_CHECKING = False

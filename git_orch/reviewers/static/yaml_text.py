@@ -17,7 +17,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 from git_orch.model import Record
-from git_orch.reviewers.static.syntax import GaveUp, Parsed, Template
+from git_orch.reviewers.static.outcomes import GaveUp, Parsed, Template
 from git_orch.reviewers.static.templates import is_data_template
 
 TYPE_CHECKING = False

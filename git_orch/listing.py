@@ -1,0 +1,170 @@
+"""What git says a tree holds (`ls-tree -r -l -z`), whether a disk can hold that, and whether a folder does.
+
+A supervisor goes on living after it has made a tree, so nothing here keeps more than a path at a time: lists of 5,000
+paths and entries would stay with the process as 3 MB of empty memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from git_orch import dircache
+from git_orch.cursor import FOLDER
+from git_orch.errors import OrchError
+from git_orch.git import decode
+from git_orch.model import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    Listed = tuple[bytes, bytes, int, int]  # path, object id in hex, git's mode, size in bytes (-1: a gitlink)
+
+# Names that no checkout may have, and how they would stand in a listing.
+_FORBIDDEN = frozenset((b"", b".", b"..", b".git"))
+_SUSPECT = tuple(before + name + after for name in _FORBIDDEN for before in (b"\t", b"/") for after in (b"/", b"\0"))
+# What lies on the disk for each mode of git's: type, and the owner's exec bit, which links and folders have always.
+_TYPE_AND_EXEC = 0o170100
+_ON_DISK = {
+    dircache.PLAIN: 0o100000,
+    dircache.EXECUTABLE: 0o100100,
+    dircache.LINK: 0o120100,
+    dircache.GITLINK: 0o040100,
+}
+_MODES = {
+    b"100644": dircache.PLAIN,
+    b"100755": dircache.EXECUTABLE,
+    b"120000": dircache.LINK,
+    b"160000": dircache.GITLINK,
+}
+_BLOCK = 4096
+
+
+class TreeUnusable(OrchError):
+    """The tree cannot be had as files here: a path that no checkout may have, or names that the disk cannot keep."""
+
+    code = "tree-unusable"
+
+
+class Survey(Record):
+    """What a tree needs of a disk: files (gitlinks, which become folders, left out), and bytes while it is made."""
+
+    files: int
+    needed_bytes: int
+
+
+def survey(raw: bytes) -> Survey:
+    """What the listed tree needs.
+
+    Raises:
+        TreeUnusable: a path in it leads outside, into a repository, or is there twice.
+    """
+    lowered = raw.lower()
+    if any(sign in lowered for sign in _SUSPECT):
+        _refuse_forbidden(raw)
+    files = needed_bytes = 0
+    last = b""
+    above: list[bytes] = []  # earlier paths that the present one begins with: `a` for `a.b`, and for `a/b`
+    for path, _, mode, size in parse(raw):
+        while above and not path.startswith(above[-1]):
+            above.pop()
+        if path <= last or (above and path[len(above[-1])] == 0x2F):
+            raise TreeUnusable(f"the tree holds {decode(path)} twice, once as a folder perhaps", "git fsck says more")
+        above.append(path)
+        last = path
+        files += mode != dircache.GITLINK
+        # In whole blocks, once as itself and once in the archive, and some for its folder.
+        needed_bytes += 2 * (-(-max(size, 0) // _BLOCK) + 1) * _BLOCK
+    return Survey(files=files, needed_bytes=needed_bytes)
+
+
+def index_of(raw: bytes, folder: str, object_format: str) -> bytes:
+    """An index that records what lies in the folder, where that is the listed tree: each path's type, exec bit and size.
+
+    Contents are not read: they are git's own archive unpacked, and are hashed after the review.
+
+    Raises:
+        OSError: something is missing or of another kind; `filename` is its path.
+    """
+    entries = bytearray()
+    top = os.open(folder, FOLDER)
+    parent, fd = b"", top
+    try:
+        for path, oid, mode, size in parse(raw):
+            above, _, name = path.rpartition(b"/")
+            if above != parent:
+                if fd != top:
+                    os.close(fd)
+                fd = top  # nothing else to close, should the next line fail
+                fd, parent = _opened(top, above), above
+            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if status.st_mode & _TYPE_AND_EXEC != _ON_DISK[mode] or status.st_size != size >= 0:
+                raise OSError(errno.EIO, "another type, mode or size", path)
+            entries += dircache.entry(status, mode, oid, path)
+    finally:
+        if fd != top:
+            os.close(fd)
+        os.close(top)
+    return dircache.assemble(entries, raw.count(b"\0"), object_format)
+
+
+def count_files(folder: str) -> int:
+    """How many things lie below the folder that are no folders; nothing but their names is looked at."""
+    total = 0
+    pending = [folder]
+    while pending:
+        present = pending.pop()
+        with os.scandir(present) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(f"{present}/{entry.name}")
+                else:
+                    total += 1
+    return total
+
+
+def parse(raw: bytes) -> Iterator[Listed]:
+    """Each path of a listing, in git's order."""
+    start, end = 0, raw.find(b"\0")
+    while end >= 0:
+        head, _, path = raw[start:end].partition(b"\t")
+        octal, _, oid, size = head.split()
+        mode = _MODES.get(octal) or dircache.git_mode(int(octal, 8))  # old trees hold 100664 and 100775
+        yield path, oid, mode, int(size) if size.isdigit() else -1  # `-`; or BAD, a missing object: the archive tells
+        start, end = end + 1, raw.find(b"\0", end + 1)
+
+
+def colliding(paths: Iterable[bytes]) -> tuple[str, str] | None:
+    """Two paths that differ only in case or in the composition of their characters, folders included."""
+    from unicodedata import normalize  # only where the disk folds
+
+    seen: dict[str, str] = {}
+    for path in paths:
+        names = decode(path).split("/")
+        for depth in range(1, len(names) + 1):
+            part = "/".join(names[:depth])
+            other = seen.setdefault(normalize("NFC", part.casefold()), part)
+            if other != part:
+                return other, part
+    return None
+
+
+def _refuse_forbidden(raw: bytes) -> None:
+    for path, _, _, _ in parse(raw):
+        if not _FORBIDDEN.isdisjoint(path.lower().split(b"/")):
+            raise TreeUnusable(f"the tree holds {decode(path)}, which no checkout may have", "git fsck says more")
+
+
+def _opened(top: int, folder: bytes) -> int:
+    """A descriptor of a folder of the tree, `top` itself for the topmost; no part of the way may be a link."""
+    if not folder:
+        return top
+    fd = os.open(".", FOLDER, dir_fd=top)
+    for name in folder.split(b"/"):
+        try:
+            below = os.open(name, FOLDER, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd

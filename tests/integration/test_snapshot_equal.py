@@ -1,0 +1,101 @@
+"""Whatever `git add -A` can do, a snapshot gives the same tree, also when it starts from what it kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.repo import Repo, init_repo
+from tests.snapshots import plain, take
+
+NAMES = ("a", "b.txt", "A", "d", "d/x.txt", "d/y", "d/e/z", "ignored.log", "sub dir/ü", ".gitattributes", ".gitignore")
+CONTENTS = ("", "one\n", "two\n", "one\r\ntwo\r\n", "x" * 4000)
+RULES = {".gitattributes": ("*.txt text\n", "*.txt -text\n", "* text=auto\n"), ".gitignore": ("*.log\n", "d/\n", "")}
+INDEX = {
+    "add": ("add", "--all", "--force"),
+    "intend": ("add", "--intent-to-add", "--force"),
+    "unstage": ("rm", "--cached", "--quiet", "-r", "--ignore-unmatch"),
+    "exec": ("update-index", "--chmod=+x"),
+}
+
+STEPS = st.one_of(
+    st.tuples(st.just("write"), st.sampled_from(NAMES), st.sampled_from(CONTENTS)),
+    st.tuples(st.just("remove"), st.sampled_from(NAMES), st.just("")),
+    st.tuples(st.just("link"), st.sampled_from(NAMES), st.sampled_from(("d", "nowhere", "a"))),
+    st.tuples(st.just("chmod"), st.sampled_from(NAMES), st.just("")),
+    st.tuples(st.just("rename"), st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.tuples(st.just("index"), st.sampled_from(NAMES), st.sampled_from(tuple(INDEX))),
+    st.tuples(st.just("commit"), st.just(""), st.just("")),
+    st.tuples(st.just("refresh"), st.just(""), st.just("")),
+    st.tuples(st.just("snapshot"), st.just(""), st.just("")),
+)
+
+
+def make_room(path: Path) -> None:
+    """A file or link where a folder of the path should be is gone, and the path itself too."""
+    for parent in [*reversed(path.parents), path]:
+        if parent.is_symlink() or (parent.is_file()):
+            parent.unlink()
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def do(repo: Repo, step: tuple[str, str, str]) -> None:
+    """One step of a person or an agent; one that makes no sense at this moment does nothing."""
+    what, name, other = step
+    path = repo.path / name
+    if what == "write":
+        make_room(path)
+        rules = RULES.get(name)
+        path.write_bytes((rules[len(other) % len(rules)] if rules else other).encode())
+    elif what == "link":
+        make_room(path)
+        path.symlink_to(other)
+    elif what == "rename" and path.is_file() and not path.is_symlink():
+        held = path.read_bytes()
+        path.unlink()
+        make_room(repo.path / other)
+        (repo.path / other).write_bytes(held)
+    elif what == "remove" and os.path.lexists(path):
+        make_room(path)
+    elif what == "chmod" and path.is_file() and not path.is_symlink():
+        path.chmod(path.stat().st_mode ^ 0o111)
+    elif what == "index":
+        attempt(repo, *INDEX[other], "--", name)
+    elif what == "commit":
+        attempt(repo, "commit", "--quiet", "--allow-empty", "--message", "step")
+    elif what == "refresh":
+        attempt(repo, "update-index", "-q", "--refresh")
+
+
+def attempt(repo: Repo, *words: str) -> None:
+    """git has run, whether it could or not."""
+    subprocess.run(["git", *words], cwd=repo.path, capture_output=True, check=False)
+
+
+def assert_equal(repo: Repo, steps: object) -> None:
+    expected = plain(repo)
+    assert expected.code == 0, expected.said
+    got = take(repo)
+    assert got.skipped == ()
+    if got.tree_id != expected.tree_id:
+        raise AssertionError(f"{steps}\n{repo.git('status', '--short')}")
+
+
+@settings(max_examples=int(os.environ.get("PYTEST_EX", "40")), derandomize="PYTEST_EX" not in os.environ)
+@given(st.lists(STEPS, min_size=1, max_size=25))
+def test_any_history_of_a_work_tree_gives_the_tree_of_add_all(steps: list[tuple[str, str, str]]) -> None:
+    repo = init_repo(Path(os.environ["TMPDIR"], os.urandom(6).hex()))
+    for at, step in enumerate(steps):
+        do(repo, step)
+        if step[0] == "snapshot":
+            assert_equal(repo, steps[: at + 1])
+    assert_equal(repo, steps)
+    assert_equal(repo, steps)
+    shutil.rmtree(repo.path)
