@@ -5,35 +5,41 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, findings, parking, runs, sight, tree, verdict
-from git_orch import key as keys
+from git_orch import atomic, findings, integrity, parking, request, runs, sight, tree, verdict
+from git_orch.config import BUILT_IN
 from git_orch.containment import Containment, Job
 from git_orch.containment.descendants import stat_fields
+from git_orch.cursor import FOLDER
 from git_orch.errors import OrchError
 from git_orch.guardian import Guard
-from git_orch.inspection import inspect
-from git_orch.model import Cancelled, NotStarted, Record, Stalled, TimedOut, Unkillable, Usage
+from git_orch.inspection import Inspection, inspect
+from git_orch.model import Cancelled, Exited, NotStarted, Record, Stalled, TimedOut, Unkillable, Usage
 from git_orch.place import make_place
 from git_orch.request import Request
 from git_orch.reviewers import answers, protocol
+from git_orch.reviewers.answers import Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from git_orch.model import Finding, Json, Outcome, Review, ReviewerSettings
     from git_orch.patch import Lines
-    from git_orch.registry import Intent
-    from git_orch.reviewers.answers import Answer, Unusable
-    from git_orch.inspection import Inspection
     from git_orch.place import Place
+    from git_orch.registry import Intent
+    from git_orch.reviewers.answers import Answer
     from git_orch.store import Store
 
 OUTPUT_LIMIT = 64 << 20
+_STREAMS = ("result.out", "result.err")
+_TOLD_OF_STDERR = 4096
 
 
 class Subject(Record):
-    """What all reviewers of a run look at: the difference, once as a patch and once as the paths that it offers."""
+    """What all reviewers of a run look at: the difference, once as a patch and once as the paths that it offers.
+
+    `foreign` is a configuration above the trees that tools in them would obey, "" where there is none.
+    """
 
     intent: Intent
     store: Store
@@ -42,77 +48,125 @@ class Subject(Record):
     patch: bytes
     offered: tuple[str, ...]
     containment: Containment
+    foreign: str = ""
 
 
 class Attempt:
-    """One reviewer's part of a run. `review` is there once `ended` is true."""
+    """One reviewer's part of a run: `materialize`, `launch`, then `listen` and `tick` until it has `ended`.
 
-    def __init__(self, settings: ReviewerSettings, subject: Subject, lock_fd: int) -> None:
+    `fault` is the code of the error for which it did not start.
+    """
+
+    def __init__(
+        self, settings: ReviewerSettings, subject: Subject, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.settings = settings
         self.materialized = ""
         self.materialize_ms = 0
+        self.fault = ""
         self.guard: Guard | None = None
+        self.folder = os.path.join(subject.intent.run_dir, settings.name)
         self._subject = subject
-        self._lock_fd = lock_fd
+        self._clock = clock
+        self._containment = subject.containment
         self._because: Outcome | None = None
         self._answer: Answer | Unusable | None = None
         self._inspection: Inspection | None = None
         self._review: Review | None = None
         self._place: Place | None = None
         self._request: Request | None = None
-        self._started = time.monotonic()
-        self._active = self._started
-        self._seen: tuple[int, float] = (0, 0.0)
+        self._before: tuple[integrity.Look, integrity.Look] | None = None
+        self._change = integrity.Change()
         self._job_started = 0
-        self._containment = subject.containment
-        self.folder = os.path.join(subject.intent.run_dir, settings.name)
+        self._spent = Usage()
+        self._tries = 0
+        self._started = self._active = clock()
+        self._seen: tuple[int, float] = (0, 0.0)
 
     # -- start
 
-    def start(self) -> None:
-        """The reviewer runs, or the attempt has ended with the reason why it does not."""
-        runs.make_folder(self.folder)
+    def materialize(self) -> None:
+        """The tree lies on the disk with the request beside it, or the attempt has ended with the reason why not."""
+        begun = self._clock()
         try:
-            self._materialize()
-            self._guard()
+            runs.make_folder(self.folder)
+            if self._subject.foreign and not self._is_built_in():  # the built-in checks obey no file
+                self.refuse(f"foreign configuration {self._subject.foreign}", "foreign-configuration")
+            else:
+                self._make()
         except OrchError as error:
-            self._because = NotStarted(reason=error.message)
-        self._started = self._active = time.monotonic()
+            self.refuse(error.message, error.code)
+        except OSError as error:
+            self.refuse(": ".join(filter(None, (error.strerror, error.filename))), "environment")
+        self.materialize_ms = int((self._clock() - begun) * 1000)
+        self._started = self._active = self._clock()
 
-    def refuse(self, reason: str) -> None:
+    def launch(self, lock_fd: int) -> None:
+        """The reviewer runs, or the attempt has ended with the reason why it does not."""
+        if self._because is not None:
+            return
+        try:
+            self._hold(lock_fd)
+        except OrchError as error:
+            self.refuse(error.message, error.code)
+        if self._tries == 1:
+            self._started = self._active = self._clock()
+
+    def refuse(self, reason: str, fault: str = "") -> None:
         """The reviewer is not started at all."""
         self._because = NotStarted(reason=reason)
+        self.fault = fault
 
-    def _materialize(self) -> None:
-        begun = time.monotonic()
-        intent = self._subject.intent
-        self._place = make_place(intent.temp_root, intent.run_id, self.settings.name, self._subject.key)
-        self.materialized = tree.materialize(self._subject.store, intent.tree_id, self._place)
+    def retry(self, lock_fd: int) -> bool:
+        """Whether the reviewer was started once more, within the same time: it had ended well and said nothing."""
+        assert self._request is not None
+        if self._tries > 1 or not self._said_nothing() or self._is_tampered():
+            return False
+        try:
+            os.unlink(self._request.result_path)
+        except OSError:
+            pass
+        self._spent = self._usage()
+        self._answer = self._inspection = None
+        self._request = self._request.replace(nonce=os.urandom(16).hex())
+        self.launch(lock_fd)
+        return True
+
+    def _make(self) -> None:
+        subject, intent = self._subject, self._subject.intent
+        self._place = place = make_place(intent.temp_root, intent.run_id, self.settings.name, subject.key)
+        self.materialized = tree.materialize(subject.store, intent.tree_id, place)
         self._request = Request(
-            folder=self._place.request,
-            tree=self._place.tree,
+            folder=place.request,
+            tree=place.tree,
             run_id=intent.run_id,
             tree_id=intent.tree_id,
             base_tree_id=intent.base_tree_id,
             nonce=os.urandom(16).hex(),
-            cookie=f"{intent.run_id}.{keys.mac(self._subject.key, 'task', intent.run_id)}",
-            temp=os.path.join(self._place.root, "tmp"),
+            cookie=request.cookie_of(intent.run_id, subject.key),
+            temp=os.path.join(place.root, "tmp"),
             ceiling=intent.temp_root,
         )
-        self._request.write(self._subject.patch, self._subject.offered)
-        self.materialize_ms = int((time.monotonic() - begun) * 1000)
+        self._request.write(subject.patch, subject.offered)
 
-    def _guard(self) -> None:
+    def _hold(self, lock_fd: int) -> None:
         """A guardian holds the job: with the view of tier 1, or, where that cannot be made, without it and told."""
-        assert self._place is not None and self._request is not None
-        self.guard = Guard.start(self._job(), lock_fd=self._lock_fd)
+        self._tries += 1
+        self.guard = self._guard(lock_fd)
         if isinstance(self.guard.outcome, NotStarted) and self._containment.tier == 1:
-            self._containment = Containment(tier=2, degraded_reason=self.guard.outcome.reason)
-            self.guard = Guard.start(self._job(), lock_fd=self._lock_fd)
+            reason = f"checkout-writable: {self.guard.outcome.reason}"
+            self._containment = Containment(tier=2, degraded_reason=reason)
+            self.guard = self._guard(lock_fd)
         self._job_started = _start_time(self.guard.job_pid)
 
+    def _guard(self, lock_fd: int) -> Guard:
+        if self._containment.tier != 1 and self._before is None:
+            self._before = integrity.look(self._subject.intent)
+        return Guard.start(self._job(), lock_fd=lock_fd)
+
     def _job(self) -> Job:
-        assert self._place is not None and self._request is not None
+        assert self._place is not None
+        assert self._request is not None
         subject = self._subject
         env = self._request.environment(subject.env)
         is_contained = self._containment.tier == 1
@@ -123,8 +177,11 @@ class Attempt:
             stdout_path=os.path.join(self.folder, "result.out"),
             stderr_path=os.path.join(self.folder, "result.err"),
             containment=self._containment,
-            view=sight.view(subject.intent, self._place, subject.env, None) if is_contained else None,
+            view=sight.view(subject.intent, self._place, subject.env) if is_contained else None,
         )
+
+    def _is_built_in(self) -> bool:
+        return self.settings.name == BUILT_IN and not self.settings.command
 
     # -- while it runs
 
@@ -132,6 +189,11 @@ class Attempt:
     def ended(self) -> bool:
         """Whether nothing of the reviewer is left and its outcome is known."""
         return self._because is not None if self.guard is None else self.guard.gone
+
+    @property
+    def unkillable(self) -> bool:
+        """Whether processes of it are still there after SIGKILL."""
+        return self.guard is not None and not self.guard.gone and isinstance(self.guard.outcome, Unkillable)
 
     @property
     def job(self) -> Json:
@@ -150,12 +212,14 @@ class Attempt:
         }
 
     def _status(self) -> str:
-        if self.guard is not None and isinstance(self.guard.outcome, Unkillable):
+        if self.unkillable:
             return "unkillable"
-        return "done" if self.ended else "running"
+        if self.ended:
+            return "done"
+        return "starting" if self.guard is None else "stopping" if self._because else "running"
 
     def cancel(self, because: Cancelled) -> None:
-        """The reviewer is being ended."""
+        """The reviewer is being ended, or will not be started."""
         self._end(because)
 
     def kill(self) -> None:
@@ -174,7 +238,7 @@ class Attempt:
         """The reviewer is being ended where its time is up, where it is silent, or where it floods its output."""
         if self.guard is None or self.ended or self._because is not None:
             return
-        now = time.monotonic()
+        now = self._clock()
         written, cpu_s = self._written(), self.guard.cpu_s()
         if (written, round(cpu_s, 1)) != self._seen:
             self._seen, self._active = (written, round(cpu_s, 1)), now
@@ -187,7 +251,7 @@ class Attempt:
 
     def due_s(self) -> float:
         """Seconds until the reviewer's time is up."""
-        return max(0.0, self._started + self.settings.timeout_s - time.monotonic())
+        return max(0.0, self._started + self.settings.timeout_s - self._clock())
 
     def _end(self, because: Outcome) -> None:
         if self._because is None:
@@ -197,7 +261,7 @@ class Attempt:
 
     def _written(self) -> int:
         total = 0
-        for name in ("result.out", "result.err"):
+        for name in _STREAMS:
             try:
                 total += os.stat(os.path.join(self.folder, name)).st_size
             except OSError:
@@ -220,32 +284,76 @@ class Attempt:
             self._answer = self._read_answer()
         return self._answer
 
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """What of the user's git directory changed meanwhile as it does when one works, where that was looked at."""
+        return self._change.moved
+
     def review(self) -> Review:
         """What the reviewer made of the tree. Nothing of it runs any more; its tree is inspected, once."""
         if self._review is None:
             self._review = self._judge()
         return self._review
 
+    def park(self) -> None:
+        """The tree waits for the next run where it is as it was made; else for its disposal."""
+        if self._place is not None and self._inspection is not None:
+            parking.park(self._place, self._subject.store, self._inspection)
+
     def _judge(self) -> Review:
-        duration_ms = int((time.monotonic() - self._started) * 1000)
-        self._inspection = inspection = self._inspect()
+        duration_ms = int((self._clock() - self._started) * 1000)
+        self._shorten()
+        tampered = self._inspected().tampered if self._was_held() else ()
+        if self._before is not None:
+            self._change = integrity.change(self._before, integrity.look(self._subject.intent))
         return verdict.of_reviewer(
             self.settings,
             self.outcome,
             self.answer,
-            tampered=inspection.tampered if inspection else (),
-            littered=inspection.littered if inspection else (),
+            tampered=(*self._change.settings, *tampered),
+            littered=self._inspected().littered if self._was_held() else (),
             duration_ms=duration_ms,
-            usage=self.guard.usage if self.guard else Usage(),
+            usage=self._usage(),
         )
 
-    def _inspect(self) -> Inspection | None:
-        if self._place is None or self.guard is None:
-            return None
-        return inspect(self._place, self._subject.store, self._subject.intent.tree_id)
+    def _was_held(self) -> bool:
+        return self._place is not None and self.guard is not None
+
+    def _is_tampered(self) -> bool:
+        return bool(self._inspected().tampered)
+
+    def _said_nothing(self) -> bool:
+        is_well = self._because is None and isinstance(self.outcome, Exited) and self.outcome.code == 0
+        return is_well and isinstance(self.answer, Unusable) and self.answer.empty
+
+    def _usage(self) -> Usage:
+        """What all tries have cost."""
+        now, before = self.guard.usage if self.guard else Usage(), self._spent
+        return Usage(cpu_s=now.cpu_s + before.cpu_s, peak_rss_bytes=max(now.peak_rss_bytes, before.peak_rss_bytes))
+
+    def _inspected(self) -> Inspection:
+        """What became of the tree; the places that were made in it for what it was lent are gone again."""
+        if self._inspection is None:
+            assert self._place is not None
+            _remove_places(self._place.tree, [place for _, place in sight.provided(self._subject.intent)])
+            try:
+                self._inspection = inspect(self._place, self._subject.store, self._subject.intent.tree_id)
+            except OrchError as error:
+                self._inspection = Inspection(tampered=(f"its tree cannot be compared: {error.message}",))
+        return self._inspection
+
+    def _shorten(self) -> None:
+        """A flood is not kept beyond the limit."""
+        for name in _STREAMS:
+            path = os.path.join(self.folder, name)
+            try:
+                if os.stat(path).st_size > OUTPUT_LIMIT:
+                    os.truncate(path, OUTPUT_LIMIT)
+            except OSError:
+                continue
 
     def _read_answer(self) -> Answer | Unusable:
-        request = answers.Request(
+        asked = answers.Request(
             nonce=self._request.nonce if self._request else "",
             offered=self._subject.offered,
             tokens={},
@@ -255,18 +363,37 @@ class Attempt:
             self.settings,
             raw_result=self._request.result() if self._request else None,
             raw_stdout=self._output("result.out"),
-            raw_stderr=self._output("result.err")[-4096:],
+            raw_stderr=self._output("result.err")[-_TOLD_OF_STDERR:],
             outcome=self.outcome,
-            request=request,
+            request=asked,
         )
 
     def _output(self, name: str) -> bytes:
-        return atomic.read(os.path.join(self.folder, name), limit=2 * OUTPUT_LIMIT) or b""
+        return atomic.read(os.path.join(self.folder, name), limit=OUTPUT_LIMIT) or b""
 
-    def leave(self, *, park: bool) -> None:
-        """The tree is parked for the next run where it is as it was made; else it waits for its disposal."""
-        if park and self._place is not None and self._inspection is not None:
-            parking.park(self._place, self._subject.store, self._inspection)
+
+def settled(review: Review, subject: Subject, changed_lines: Mapping[str, Lines]) -> tuple[Finding, ...]:
+    """The review's findings with the severity that its reviewer may give them."""
+    settings = next(each for each in subject.intent.reviewers if each.name == review.name)
+    from_agent = protocol.of(settings).from_agent
+    return findings.settle(review.findings, changed_lines=changed_lines, from_agent=from_agent)
+
+
+def _remove_places(top: str, places: list[str]) -> None:
+    """What was made in the tree for a mount to lie on is gone, where it is empty; no link is followed on the way."""
+    for place in places:
+        *folders, name = place.split("/")
+        fds = []
+        try:
+            fds.append(os.open(top, FOLDER))
+            for folder in folders:
+                fds.append(os.open(folder, FOLDER, dir_fd=fds[-1]))
+            os.rmdir(name, dir_fd=fds[-1])
+        except OSError:  # the tree's own, or not there
+            pass
+        finally:
+            for fd in fds:
+                os.close(fd)
 
 
 def _start_time(pid: int) -> int:
@@ -275,13 +402,3 @@ def _start_time(pid: int) -> int:
         return int(stat_fields(pid)[19])
     except (OSError, IndexError):
         return 0
-
-
-def settled(review: Review, subject: Subject, changed_lines: Mapping[str, Lines]) -> tuple[Finding, ...]:
-    """The review's findings with the severity that its reviewer may give them."""
-    from_agent = protocol.of(_settings_of(review, subject)).from_agent
-    return findings.settle(review.findings, changed_lines=changed_lines, from_agent=from_agent)
-
-
-def _settings_of(review: Review, subject: Subject) -> ReviewerSettings:
-    return next(settings for settings in subject.intent.reviewers if settings.name == review.name)

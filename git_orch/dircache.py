@@ -108,7 +108,7 @@ def stat_bytes(status: os.stat_result, mode: int) -> bytes:
 
 def assemble(entries: bytes | bytearray, number: int, object_format: str) -> bytes:
     """The index of that many entries; its checksum is left zero, which git does not look at unless it is `fsck`."""
-    return b"%b%b%b" % (_HEADER.pack(b"DIRC", 2, number), entries, bytes(_oid_bytes(object_format)))
+    return b"".join((_HEADER.pack(b"DIRC", 2, number), entries, bytes(_oid_bytes(object_format))))
 
 
 def count(raw: bytes) -> int:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from git_orch.git import Git
     from git_orch.layout import Layout
     from git_orch.model import Json
+    from git_orch.registry import Intent, Lock, Registry
     from git_orch.snapshot import Snapshot
 
 SWEEP_S = 0.2
@@ -123,14 +124,27 @@ def _base(scene: Scene, session: Session | None) -> Base:
 
     git = scene.git
     in_store = git.replace(objects=scene.store.objects)
-    if session is not None and session.reviewed_tree_id and _is_there(in_store, session.reviewed_tree_id):
-        return Base(tree_id=session.reviewed_tree_id, name="this session's last review")
+    reviewed = _last_reviewed(scene, session) if session is not None else ""
+    if reviewed and _is_there(in_store, reviewed):
+        return Base(tree_id=reviewed, name="this session's last review")
     if session is not None and session.base_tree_id and _is_there(in_store, session.base_tree_id):
         return Base(tree_id=session.base_tree_id, name="the start of this session")
     head = target.commit_of(git, "HEAD")
     if not head:
         return Base(tree_id=target.empty_tree(scene.layout.object_format), name="nothing")
     return Base(tree_id=target.tree_of(git, head), name="HEAD", commit=head)
+
+
+def _last_reviewed(scene: Scene, session: Session) -> str:
+    """The newest tree of the session that a run has given a judgement on, "" where there is none.
+
+    A run that was superseded, failed or still goes on has reviewed nothing: what it was to look at is the next one's.
+    """
+    for run_id in reversed(session.run_ids):
+        record = runs.final_record(scene.layout.run_dir(run_id)) or {}
+        if record.get("verdict") in ("pass", "findings", "nothing-to-review"):
+            return str(record["tree_id"])
+    return ""
 
 
 def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
@@ -164,10 +178,14 @@ def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
         os.close(lock.fd)
         return first.run_id
     launch.supersede_queued(scene.book, intent)
-    from git_orch import supervisor
-
-    launch.by_fork(scene.book, intent, lock, supervisor.supervise)
+    launch.by_fork(scene.book, intent, lock, _supervise)
     return intent.run_id
+
+
+def _supervise(book: Registry, intent: Intent, lock: Lock) -> None:
+    from git_orch import supervisor  # 15 ms that the client need not wait for
+
+    supervisor.supervise(book, intent, lock)
 
 
 def _is_there(git: Git, tree_id: str) -> bool:

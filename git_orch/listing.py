@@ -13,7 +13,6 @@ from git_orch import dircache
 from git_orch.cursor import FOLDER
 from git_orch.errors import OrchError
 from git_orch.git import decode
-from git_orch.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 
     Listed = tuple[bytes, bytes, int, int]  # path, object id in hex, git's mode, size in bytes (-1: a gitlink)
 
-# Names that no checkout may have, and how they would stand in a listing.
+# Names that no checkout may have, and what a listing holds that has one of them (and some that have none).
 _FORBIDDEN = frozenset((b"", b".", b"..", b".git"))
-_SUSPECT = tuple(before + name + after for name in _FORBIDDEN for before in (b"\t", b"/") for after in (b"/", b"\0"))
+_SUSPECT = (b".git/", b".git\0", b"./", b".\0")
 # What lies on the disk for each mode of git's: type, and the owner's exec bit, which links and folders have always.
 _TYPE_AND_EXEC = 0o170100
 _ON_DISK = {
@@ -47,40 +46,48 @@ class TreeUnusable(OrchError):
     code = "tree-unusable"
 
 
-class Survey(Record):
-    """What a tree needs of a disk: files (gitlinks, which become folders, left out), and bytes while it is made."""
+def refuse_unusable(raw: bytes, *, thoroughly: bool = False) -> None:
+    """No path of the listed tree leads outside of it or into a repository.
 
-    files: int
-    needed_bytes: int
-
-
-def survey(raw: bytes) -> Survey:
-    """What the listed tree needs.
+    Args:
+        thoroughly: and none is there twice, which tar and the check that follows it catch as well, in other words.
 
     Raises:
-        TreeUnusable: a path in it leads outside, into a repository, or is there twice.
+        TreeUnusable: one does.
     """
     lowered = raw.lower()
-    if any(sign in lowered for sign in _SUSPECT):
-        _refuse_forbidden(raw)
-    files = needed_bytes = 0
+    if thoroughly or any(sign in lowered for sign in _SUSPECT):
+        for path, _, _, _ in parse(raw):
+            if not _FORBIDDEN.isdisjoint(path.lower().split(b"/")):
+                raise TreeUnusable(f"the tree holds {decode(path)}, which no checkout may have", "git fsck says more")
+    if thoroughly:
+        _refuse_twice(raw)
+
+
+def _refuse_twice(raw: bytes) -> None:
     last = b""
     above: list[bytes] = []  # earlier paths that the present one begins with: `a` for `a.b`, and for `a/b`
-    for path, _, mode, size in parse(raw):
+    for path, _, _, _ in parse(raw):
         while above and not path.startswith(above[-1]):
             above.pop()
-        if path <= last or (above and path[len(above[-1])] == 0x2F):
+        if path <= last or (above and path[len(above[-1])] == ord("/")):
             raise TreeUnusable(f"the tree holds {decode(path)} twice, once as a folder perhaps", "git fsck says more")
         above.append(path)
         last = path
-        files += mode != dircache.GITLINK
-        # In whole blocks, once as itself and once in the archive, and some for its folder.
-        needed_bytes += 2 * (-(-max(size, 0) // _BLOCK) + 1) * _BLOCK
-    return Survey(files=files, needed_bytes=needed_bytes)
+
+
+def files(raw: bytes) -> int:
+    """How many paths are listed that are no gitlinks, which become folders."""
+    return raw.count(b"\0") - (b"\0" + raw).count(b"\x00160000 commit ")  # \0 would take in the digits
+
+
+def needed_bytes(raw: bytes) -> int:
+    """The room that the tree takes while it is made, in whole blocks: itself, its archive, and some for its folders."""
+    return sum(2 * (-(-max(size, 0) // _BLOCK) + 1) * _BLOCK for _, _, _, size in parse(raw))
 
 
 def index_of(raw: bytes, folder: str, object_format: str) -> bytes:
-    """An index that records what lies in the folder, where that is the listed tree: each path's type, exec bit and size.
+    """An index that records what lies in the folder, where that is the listed tree: every path, type, exec bit, size.
 
     Contents are not read: they are git's own archive unpacked, and are hashed after the review.
 

@@ -110,13 +110,18 @@ def check_space(root: str, needed_bytes: int) -> None:
     Raises:
         EnvironmentProblem: there is not; the message tells both numbers.
     """
-    status = os.statvfs(root)
-    free_bytes = status.f_bavail * status.f_frsize
-    if free_bytes < needed_bytes:
+    free = free_bytes(root)
+    if free < needed_bytes:
         raise EnvironmentProblem(
-            f"not enough room in {root}: {_mib(needed_bytes)} needed, {_mib(free_bytes)} free",
+            f"not enough room in {root}: {_mib(needed_bytes)} needed, {_mib(free)} free",
             "set TMPDIR to a folder on another disk",
         )
+
+
+def free_bytes(root: str) -> int:
+    """What this user may still write where the folder lies."""
+    status = os.statvfs(root)
+    return status.f_bavail * status.f_frsize
 
 
 def make_place(root: str, run_id: str, reviewer: str, key: bytes) -> Place:

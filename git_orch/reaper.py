@@ -12,8 +12,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, dedup, disposal, journal, orchdir, registry, report, request, runs
-from git_orch import key as keys
+from git_orch import atomic, dedup, disposal, journal, keeping, orchdir, registry, report, request, runs
 from git_orch.containment import strays
 from git_orch.containment.descendants import own_pid
 from git_orch.cursor import FOLDER
@@ -147,6 +146,9 @@ class Here:
             if registry.text_of(entry, "machine_id") != self._machine_id:
                 return Refused(run_id=run_id, reason="of another machine")
             return self._end(lock, registry.text_of(entry, "temp_root"))
+        except OSError as error:  # a full disk, say: what is left waits, and the other runs do not
+            why = ": ".join(filter(None, (error.strerror, error.filename)))
+            return Refused(run_id=run_id, reason=f"cannot be reaped now: {why}")
         finally:
             os.close(lock.fd)
 
@@ -184,7 +186,11 @@ class Here:
         return _REAPED
 
     def _dispose(self, run_id: str, temp_root: str) -> Fate:
-        """Nothing of the run's trees is left."""
+        """Nothing of the run's trees is left in $TEMP."""
+        intent = self._book.intent(run_id)
+        why = "" if isinstance(intent, Refused) else keeping.keep(intent, self._workspace.layout.durable)
+        if why:
+            return Refused(run_id=run_id, reason=f"its tree cannot be kept: {why}")
         match disposal.dispose(temp_root, run_id, self._workspace.key):
             case "in-use":
                 return Refused(run_id=run_id, reason=f"its tree is in use: {temp_root}/{run_id}")
@@ -197,10 +203,10 @@ class Here:
 
         None are looked for where none can be: after a reboot, or from another PID namespace.
         """
-        if (intent.boot_id, intent.pid_ns) != self._processes:
+        if not intent.boot_id or (intent.boot_id, intent.pid_ns) != self._processes:
             return ()
         left_s = HUNT_S if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-        cookie = f"{intent.run_id}.{keys.mac(self._workspace.key, 'task', intent.run_id)}"
+        cookie = request.cookie_of(intent.run_id, self._workspace.key)
         return strays.clear(strays.COOKIE_PREFIX + cookie.encode(), budget_s=min(HUNT_S, left_s))
 
 
@@ -226,6 +232,7 @@ def _record_orphan(workspace: Workspace, intent: Intent) -> None:
     """The record says that the supervisor died; what its reviewers had written lies beside it."""
     run_dir = intent.run_dir
     runs.make_folder(run_dir)
+    _unlink(os.path.join(run_dir, runs.ROOM))
     _harvest(intent)
     if runs.read(run_dir, "findings.json") is None:
         runs.write(run_dir, "findings.json", {"schema_version": "1", "findings": []})
@@ -269,6 +276,13 @@ def _read_below(top: str, *names: str) -> bytes:
     finally:
         for fd in fds:
             os.close(fd)
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
 
 
 def _keep_evidence(workspace: Workspace, intent: Intent) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from git_orch import atomic
+from git_orch import key as keys
 from git_orch.git import encode, without_git
 from git_orch.model import Record
 
@@ -27,6 +28,9 @@ VARIABLES = (
     "ORCH_TASK",
 )
 """All variables that a reviewer is told. `git orch` itself drops them on entry."""
+
+COOKIE = "ORCH_TASK"
+"""The variable by which what outlives its supervisor is found; its value is `cookie_of`."""
 
 RESULT = "result"
 RESULT_LIMIT = 64 << 20
@@ -77,12 +81,17 @@ class Request(Record):
             "ORCH_FILES": os.path.join(self.folder, "files"),
             "ORCH_NONCE": self.nonce,
             "ORCH_RESULT": self.result_path,
-            "ORCH_TASK": self.cookie,
+            COOKIE: self.cookie,
             "TMPDIR": self.temp,
             "PWD": self.tree,
             # git would look above the tree for a repository, and find the user's home or a colleague's.
             "GIT_CEILING_DIRECTORIES": self.ceiling,
         }
+
+
+def cookie_of(run_id: str, key: bytes) -> str:
+    """What everything that a run starts carries in its environment, and only this user's key can make."""
+    return f"{run_id}.{keys.mac(key, 'task', run_id)}"
 
 
 def without_ours(env: Mapping[str, str]) -> dict[str, str]:
@@ -92,8 +101,8 @@ def without_ours(env: Mapping[str, str]) -> dict[str, str]:
 
 def inside_reviewer(env: Mapping[str, str]) -> bool:
     """Whether we were started by a reviewer: a hook then does nothing, or reviews would fire reviews."""
-    return "ORCH_TASK" in env
+    return COOKIE in env
 
 
 def _is_scrubbed(name: str) -> bool:
-    return name.startswith(_OF_A_CLIENT + _OF_OTHER_CLIENTS) or name in VARIABLES or name in ("OLDPWD", "PWD")
+    return name.startswith((*_OF_A_CLIENT, *_OF_OTHER_CLIENTS, "ORCH_")) or name in ("OLDPWD", "PWD")

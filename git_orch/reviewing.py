@@ -1,4 +1,4 @@
-"""The work of a review: `static` first, then the others side by side, each on a tree of its own, until all have ended."""
+"""The work of a review: `static` first, then the others side by side, each on a tree of its own, to their ends."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import os
 import select
 import time
 
-from git_orch import atomic, disposal, findings, runs, snapshot, verdict
+from git_orch import atomic, findings, runs, snapshot, verdict
 from git_orch.attempt import Attempt, Subject, settled
-from git_orch.config import BUILT_IN
-from git_orch.containment import Containment
+from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S
+from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
 from git_orch.containment.probe import probe
 from git_orch.errors import OrchError
 from git_orch.git import Git
-from git_orch.model import Change, Coverage, Record, Skipped
+from git_orch.model import Change, Coverage, Record, ReviewerSettings, Skipped
+from git_orch.parents import foreign_configuration
 from git_orch.patch import added_lines
 from git_orch.place import check_space
+from git_orch.reviewers.answers import Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,26 +32,38 @@ if TYPE_CHECKING:
         """What the work may ask of the run that it belongs to."""
 
         @property
-        def lock_fd(self) -> int: ...
-        def enter(self, status: Status, jobs: tuple[Json, ...] = ()) -> None: ...
-        def note(self, event: str, **facts: object) -> None: ...
-        def asked(self) -> Cancelled | None: ...
+        def lock_fd(self) -> int:
+            """The run's lock of this moment, for a guardian to share."""
+
+        def enter(self, status: Status, jobs: tuple[Json, ...] = ()) -> None:
+            """The run's state is that one, with these jobs."""
+
+        def note(self, event: str, **facts: object) -> None:
+            """The journal has the event."""
+
+        def asked(self) -> Cancelled | None:
+            """Whether somebody asked the run to end."""
+
+        def keep_evidence(self, changed: list[Changed] | None = None) -> None:
+            """Both sides of the difference are in the store."""
 
 
 TICK_S = 1.0
 _GITLINK = "160000"
+_SECRETS = "secret"  # how the rules of the built-in checks begin that find one
 
 
 class Reviewed(Record):
-    """What all reviewers of a run came to."""
+    """What all reviewers of a run came to. `fault` is the code of the error for which none of them started."""
 
     reviews: tuple[Review, ...] = ()
     findings: tuple[Finding, ...] = ()
     coverage: Coverage = Coverage()
     change: Change = Change()
     materialized: str = ""
-    timings_ms: dict[str, int] = {}
+    timings_ms: Mapping[str, int] = {}
     cancelled: Cancelled | None = None
+    fault: str = ""
     jobs: tuple[Json, ...] = ()
 
 
@@ -63,27 +77,46 @@ class Work:
         self._env = dict(env)
         self._run = run
         self._attempts: list[Attempt] = []
+        self._scouts: list[Attempt] = []
         self._cancelled: Cancelled | None = None
         self._size = Change()
+        self._hidden: tuple[Skipped, ...] = ()
 
     def run(self) -> Reviewed:
-        """Every reviewer has ended and nothing of any of them is left; their trees are still there."""
+        """Every reviewer has ended, and nothing of any of them is left.
+
+        Their trees are still there, but for one that is parked.
+        """
+        changed = self._store.changed(self._intent.base_tree_id, self._intent.tree_id, self._intent.pathspec)
+        subject = self._subject(changed)
+        begun = time.monotonic()
         try:
-            return self._review()
+            if changed:
+                self._review(subject, changed)
+            return self._reviewed(subject, changed, int((time.monotonic() - begun) * 1000))
         except BaseException:
             self._end_all()
             raise
 
-    def _review(self) -> Reviewed:
-        changed = self._store.changed(self._intent.base_tree_id, self._intent.tree_id, self._intent.pathspec)
-        subject = self._subject(changed)
-        begun = time.monotonic()
+    def _review(self, subject: Subject, changed: list[Changed]) -> None:
         first = [settings for settings in self._intent.reviewers if settings.name == BUILT_IN]
-        rest = [settings for settings in self._intent.reviewers if settings.name != BUILT_IN]
-        self._stage([Attempt(settings, subject, self._run.lock_fd) for settings in first])
-        if rest and self._cancelled is None:
-            self._stage(self._guarded_by_static([Attempt(settings, subject, self._run.lock_fd) for settings in rest]))
-        return self._reviewed(subject, changed, int((time.monotonic() - begun) * 1000))
+        rest = [Attempt(settings, subject) for settings in self._intent.reviewers if settings.name != BUILT_IN]
+        self._attempts = [Attempt(settings, subject) for settings in first]
+        if not first and any(attempt.settings.network for attempt in rest):
+            # Nobody has asked for its opinion, but nothing goes out before it has looked.
+            self._scouts = [Attempt(ReviewerSettings(name=BUILT_IN, timeout_s=STATIC_TIMEOUT_S), subject)]
+        begun = self._scouts + self._attempts
+        self._attempts += rest
+        self._start(begun)
+        if begun:
+            self._meanwhile(changed)
+            self._watch(begun)
+        if self._cancelled is None:
+            self._hold_back(rest)
+            self._start(rest)
+        if not begun:
+            self._meanwhile(changed)
+        self._watch(rest)
 
     def _subject(self, changed: list[Changed]) -> Subject:
         paths = tuple(change.path for change in changed) if self._intent.pathspec else None
@@ -100,39 +133,47 @@ class Work:
             patch=patch,
             offered=tuple(change.path for change in changed if _is_offered(change)),
             containment=self._containment(),
+            foreign=foreign_configuration(self._intent.temp_root, home=self._env.get("HOME", "")) or "",
         )
 
     def _containment(self) -> Containment:
         if not self._intent.sandbox:
-            return Containment(tier=2, degraded_reason="orch.review.sandbox is false")
+            return Containment(tier=TIER_SUBREAPER, degraded_reason="checkout-writable: orch.review.sandbox is false")
         root = self._intent.temp_root
-        return probe(root, os.path.join(root, "containment.json"))
+        found = probe(root, os.path.join(root, "containment.json"))
+        if found.tier == TIER_NAMESPACE:
+            return found
+        return found.replace(degraded_reason=f"checkout-writable: {found.degraded_reason}")
 
     # -- the loop
 
-    def _stage(self, attempts: list[Attempt]) -> None:
-        """All of them have run to their ends, side by side."""
+    def _start(self, attempts: list[Attempt]) -> None:
+        """They run side by side, but for those that could not be started."""
         for attempt in attempts:
-            self._attempts.append(attempt)
-            if self._cancelled is None and not attempt.ended:
-                self._run.note("reviewer.materializing", reviewer=attempt.settings.name)
-                attempt.start()
-                self._run.note("reviewer.started", reviewer=attempt.settings.name, job=attempt.job)
-            self._run.enter("running", tuple(each.job for each in self._attempts))
-        self._watch(attempts)
+            if self._is_cancelled() or attempt.ended:
+                continue
+            self._run.note("reviewer.materializing", reviewer=attempt.settings.name)
+            attempt.materialize()
+            if self._is_cancelled():  # a large tree takes its time, and a reviewer may cost money
+                continue
+            attempt.launch(self._run.lock_fd)
+            self._run.note("reviewer.started", reviewer=attempt.settings.name, job=attempt.job)
+            self._enter()
 
     def _end_all(self) -> None:
-        """Nothing of any reviewer is left: whatever went wrong here, their trees are about to go."""
-        for attempt in self._attempts:
+        """Nothing of any reviewer is left: whatever went wrong here, nothing is recorded before, and no tree goes."""
+        attempts = self._scouts + self._attempts
+        for attempt in attempts:
             attempt.kill()
-        while live := [attempt for attempt in self._attempts if attempt.guard is not None and not attempt.guard.gone]:
+        while live := [attempt for attempt in attempts if attempt.guard is not None and not attempt.guard.gone]:
             self._wait(live)
 
     def _watch(self, attempts: list[Attempt]) -> None:
+        """Every one of them has ended."""
         told: set[str] = set()
         while True:
             for attempt in attempts:
-                if attempt.ended and attempt.settings.name not in told:
+                if attempt.ended and attempt.settings.name not in told and not self._retries(attempt):
                     told.add(attempt.settings.name)
                     self._tell(attempt)
             live = [attempt for attempt in attempts if not attempt.ended and attempt.guard is not None]
@@ -141,7 +182,9 @@ class Work:
             self._wait(live)
             for attempt in live:
                 attempt.tick()
-            self._heed(live)
+            if any(attempt.unkillable for attempt in live):
+                self._enter()
+            self._is_cancelled()
 
     def _wait(self, live: list[Attempt]) -> None:
         """Until a guardian says something, a deadline comes, or a second has gone."""
@@ -159,17 +202,36 @@ class Work:
         for fd, _ in poll.poll(longest * 1000):
             by_fd[fd].listen()
 
-    def _heed(self, live: list[Attempt]) -> None:
-        asked = self._run.asked()
-        if asked is None or self._cancelled is not None:
-            return
-        self._cancelled = asked
-        self._run.enter("stopping")
-        for attempt in live:
-            attempt.cancel(asked)
+    def _retries(self, attempt: Attempt) -> bool:
+        """Whether the reviewer, having said nothing at all, was given another try."""
+        if self._cancelled is not None or attempt.guard is None or not attempt.retry(self._run.lock_fd):
+            return False
+        self._run.note("reviewer.retried", reviewer=attempt.settings.name, job=attempt.job)
+        return True
+
+    def _is_cancelled(self) -> bool:
+        """Whether somebody has asked the run to end; its reviewers are then being ended."""
+        if self._cancelled is None:
+            self._cancelled = self._run.asked()
+            if self._cancelled is not None:
+                for attempt in self._scouts + self._attempts:
+                    if not attempt.ended:
+                        attempt.cancel(self._cancelled)
+                self._enter()
+        return self._cancelled is not None
+
+    def _enter(self) -> None:
+        attempts = self._scouts + self._attempts
+        status: Status = "running" if self._cancelled is None else "stopping"
+        if any(attempt.unkillable for attempt in attempts):
+            status = "unkillable"
+        self._run.enter(status, tuple(attempt.job for attempt in attempts))
 
     def _tell(self, attempt: Attempt) -> None:
         review = attempt.review()
+        self._enter()
+        if attempt.moved:
+            self._run.note("checkout.changed", reviewer=review.name, paths=attempt.moved[:20], author="unknown")
         self._run.note(
             "reviewer.ended",
             reviewer=review.name,
@@ -181,21 +243,33 @@ class Work:
             findings=len(review.findings),
         )
 
-    def _guarded_by_static(self, attempts: list[Attempt]) -> list[Attempt]:
-        """A secret in the difference keeps it from every reviewer that uses the network."""
-        if any(attempt.settings.network for attempt in attempts) and self._holds_secret():
-            for attempt in attempts:
-                if attempt.settings.network:
-                    attempt.refuse("held back: static found a secret in the difference")
-        return attempts
+    def _meanwhile(self, changed: list[Changed]) -> None:
+        """What does not depend on the reviewers is done while they work."""
+        if self._is_cancelled():
+            return
+        self._run.keep_evidence(None if self._intent.pathspec else changed)
+        self._hidden = self._hidden_edits()
 
-    def _holds_secret(self) -> bool:
-        reviews = [attempt.review() for attempt in self._attempts if attempt.settings.name == BUILT_IN]
-        return any(
-            finding.severity == "blocking" and finding.rule.startswith("secret")
-            for review in reviews
-            for finding in review.findings
-        )
+    # -- a secret is not sent
+
+    def _hold_back(self, attempts: list[Attempt]) -> None:
+        """A secret in the difference keeps it from every reviewer that uses the network."""
+        reason = self._secret() if any(attempt.settings.network for attempt in attempts) else ""
+        for attempt in attempts:
+            if reason and attempt.settings.network:
+                attempt.refuse(f"held back: {reason}", "held-back")
+
+    def _secret(self) -> str:
+        """Why the difference must not leave the machine; "" where nothing speaks against it."""
+        for attempt in self._scouts + self._attempts:
+            if attempt.settings.name != BUILT_IN:
+                continue
+            if isinstance(attempt.answer, Unusable):
+                return "static could not look for secrets"
+            for finding in attempt.review().findings:
+                if finding.severity == "blocking" and finding.rule.startswith(_SECRETS):
+                    return f"static found a secret in {finding.path}"
+        return ""
 
     # -- what came out
 
@@ -209,7 +283,7 @@ class Work:
             for review in reviews
         }
         reviews = tuple(review.replace(findings=by_reviewer[review.name]) for review in reviews)
-        self._leave(reviews)
+        self._park(reviews)
         return Reviewed(
             reviews=reviews,
             findings=identified,
@@ -221,6 +295,7 @@ class Work:
                 "review": review_ms - sum(attempt.materialize_ms for attempt in self._attempts),
             },
             cancelled=self._cancelled,
+            fault=next((attempt.fault for attempt in self._attempts if attempt.fault), ""),
             jobs=tuple(attempt.job for attempt in self._attempts),
         )
 
@@ -237,9 +312,9 @@ class Work:
         taken = runs.read(self._intent.run_dir, "snapshot.json") or {}
         left_out = [Skipped(**skip) for skip in taken.get("skipped", ())]
         links = [Skipped(path=change.path, reason="submodule") for change in changed if change.new_mode == _GITLINK]
-        return tuple(left_out + links) + self._hidden()
+        return (*left_out, *links, *self._hidden)
 
-    def _hidden(self) -> tuple[Skipped, ...]:
+    def _hidden_edits(self) -> tuple[Skipped, ...]:
         if self._intent.subject != "working tree":
             return ()
         git = Git(
@@ -265,33 +340,14 @@ class Work:
 
         return line_of
 
-    def _leave(self, reviews: tuple[Review, ...]) -> None:
-        """One clean tree is parked for the next run; the others are disposed of with the run's folder."""
+    def _park(self, reviews: tuple[Review, ...]) -> None:
+        """One clean tree waits for the next run; the others are disposed of with the run's folder."""
         if self._intent.disposition != "discard":
             return
         for attempt, review in zip(self._attempts, reviews, strict=True):
             if _did_review(review) and not review.littered:
-                attempt.leave(park=True)
+                attempt.park()
                 return
-
-
-def dispose(intent: Intent, key: bytes) -> str:
-    """Nothing of the run's trees is left in $TEMP, or the answer says why; `preserve` has moved them beside the records."""
-    if intent.disposition == "preserve":
-        _preserve(intent)
-    return disposal.dispose(intent.temp_root, intent.run_id, key)
-
-
-def _preserve(intent: Intent) -> None:
-    import shutil  # only for a person who asked for it
-
-    root = os.path.join(intent.temp_root, intent.run_id)
-    for name in sorted(os.listdir(root)) if os.path.isdir(root) else ():
-        source = os.path.join(root, name, "tree")
-        if os.path.isdir(source):
-            kept = os.path.join(intent.durable, "kept", intent.run_id, name)
-            os.makedirs(os.path.dirname(kept), mode=0o700, exist_ok=True)
-            shutil.move(source, kept)
 
 
 def _did_review(review: Review) -> bool:

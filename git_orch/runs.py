@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from git_orch.model import Json
 
 RECORD = "record.json"
+ROOM = ".room"
+"""A file that only takes space, for what is to be recorded on a disk that is full by then."""
 TRASH = ".trash-"
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -196,20 +196,40 @@ class Store(Record):
         self._write_ref("live", run_id, tree_id)
 
     def keep_evidence(self, run_id: str, base: str, tree: str) -> None:
+        """Both sides of the difference are in the store itself, and the tree as a whole is let go.
+
+        Raises:
+            GitError: objects are missing; the tree is let go all the same, or no gc of the store would work again.
+        """
+        try:
+            self.pack_evidence(run_id, base, tree)
+        finally:
+            self.let_go(run_id)
+
+    def pack_evidence(self, run_id: str, base: str, tree: str, changed: list[Changed] | None = None) -> None:
         """Both sides of the difference are in the store itself, whatever becomes of the user's objects.
 
-        The tree as a whole is let go.
+        Args:
+            changed: the whole difference, where it is known already.
         """
-        changed = self.changed(base, tree)
-        if changed:
-            lock = self._lock(fcntl.LOCK_SH)
-            try:
-                evidence = self._evidence_tree(run_id, changed)
-                self._keep_pack([evidence])
-                self._write_ref("runs", run_id, evidence)
-            finally:
-                os.close(lock)
-        self._delete_refs([f"refs/live/{run_id}"])
+        changed = self.changed(base, tree) if changed is None else changed
+        if not changed:
+            return
+        lock = self._lock(fcntl.LOCK_SH)
+        try:
+            evidence = self._evidence_tree(run_id, changed)
+            self._keep_pack([evidence])
+            self._write_ref("runs", run_id, evidence)
+        finally:
+            os.close(lock)
+
+    def let_go(self, run_id: str) -> None:
+        """The tree of the run is held no more. Costs no git call, unless gc has packed the ref meanwhile."""
+        name = f"refs/live/{run_id}"
+        if name.encode("ascii") in (atomic.read(os.path.join(self.path, "packed-refs")) or b""):
+            self._delete_refs([name])
+        else:
+            _unlink(os.path.join(self.path, name))
 
     def evidence(self, run_id: str) -> Evidence | None:
         """What was kept of a run, or None where nothing was (no difference, or released)."""
@@ -225,7 +245,7 @@ class Store(Record):
         self._delete_refs([f"refs/{kind}/{run_id}" for run_id in run_ids for kind in ("live", "runs")])
 
     def is_loose(self) -> bool:
-        """Whether so many objects lie about singly that packing pays: one folder of the 256 is looked at, as git does."""
+        """Whether so many objects lie about singly that packing pays; one folder of the 256 is counted, as git does."""
         try:
             return len(os.listdir(os.path.join(self.objects, "17"))) > _LOOSE
         except OSError:

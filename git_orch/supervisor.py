@@ -1,7 +1,7 @@
 """The life of one run: materialize, review, record, dispose. The only writer of the run's state and record.
 
-Order (a crash in between loses nothing and leaves something that the reaper understands): the work; the kill, to ECHILD;
-the result; the record; the tree; the entry. The lock is never given back: it falls when this process is gone.
+Order (a crash in between loses nothing and leaves something that the reaper understands): the work; the kill, to
+ECHILD; the result; the record; the tree; the entry. The lock is never given back: it falls when this process is gone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from git_orch import dedup, journal, registry, report, retention, reviewing, runs, store, verdict
+from git_orch import dedup, journal, keeping, registry, report, request, retention, reviewing, runs, store, verdict
 from git_orch import key as keys
 from git_orch.containment.descendants import subreaper
 from git_orch.containment.entry import close_all_but
@@ -20,13 +20,22 @@ from git_orch.model import Cancelled, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal  # the type checker knows no stub of the module that does the work
     from collections.abc import Mapping
+    from types import FrameType, TracebackType
 
-    from git_orch.model import Json, Status, Verdict
+    from git_orch.model import Json, Review, Status, Verdict
     from git_orch.registry import Intent, Lock, Registry
     from git_orch.reviewing import Reviewed
+    from git_orch.store import Changed
+else:
+    import _signal
 
 TURN_S = 0.2
+ROOM_BYTES = 256 << 10
+SIGHUP, SIGINT, SIGTERM = 1, 2, 15
+_OVERDUE = {"hard-timeout", "stalled"}
+_BROKEN = {"child-exit-nonzero", "child-signalled"}
 
 
 class Ending(Record):
@@ -72,59 +81,104 @@ def run(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> N
     fcntl.lockf(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, registry.SUPERVISOR_BYTE)
     alive = runs.hold(intent.run_dir)
     try:
-        _live(Life(book, intent, lock, env))
+        with Signals() as signals:
+            life = Life(book, intent, lock, env, signals)
+            life.finish(_reviewed(life))
     finally:
         if alive >= 0:
             os.close(alive)
 
 
-def _live(life: Life) -> None:
-    subreaper()
+def _reviewed(life: Life) -> Ending:
+    """What came of the run, whatever went wrong in it."""
     try:
-        ending = life.review()
+        subreaper()
+        return life.review()
     except OrchError as error:
-        ending = Ending(status="failed", terminal_reason=error.code, verdict="unreviewed", reason=error.message)
-    except Exception as error:  # the one place: whatever went wrong becomes the run's outcome, and its tree goes
+        return life.failure(error.code, error.message)
+    except OSError as error:
+        return life.failure("environment", ": ".join(filter(None, (error.strerror, error.filename))) or repr(error))
+    except Exception as error:  # noqa: BLE001 - the one place: whatever went wrong becomes the run's outcome, and its tree goes
         sys.excepthook(type(error), error, error.__traceback__)
-        ending = Ending(
-            status="failed",
-            terminal_reason="supervisor-error",
-            verdict="unreviewed",
-            reason=f"a bug in git-orch: {type(error).__name__}; see supervisor.log",
-        )
-    life.finish(ending)
+        return life.failure("supervisor-error", f"a bug in git-orch: {type(error).__name__}; see supervisor.log")
+
+
+class Signals:
+    """A request by SIGTERM, SIGINT or SIGHUP to end, noted instead of obeyed: a log-out, Ctrl-C with `--foreground`.
+
+    A signal that was ignored before (nohup) stays so.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> Signals:
+        for number in (SIGTERM, SIGINT, SIGHUP):
+            if _signal.getsignal(number) != _signal.SIG_IGN:
+                self._before[number] = _signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            _signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
 
 
 class Life:
     """One run under way; everything that changes while it lives."""
 
-    def __init__(self, book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> None:
+    def __init__(self, book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str], signals: Signals) -> None:
         self._book = book
         self._intent = intent
         self._lock = lock
-        self._env = env
+        self._env = dict(env)
+        self._signals = signals
         self._start = time.monotonic()
         self._journal = journal.Journal(intent.run_dir)
-        self._state = registry.State(status="starting", supervisor_pid=os.getpid())
+        self._state = registry.State(status="queued", supervisor_pid=os.getpid())
         self._key = keys.load(env)
+        self._has_evidence = False
+        # With the cookie: a git or tar that this process leaves behind by being killed is found by the reaper.
+        cookie = {request.COOKIE: request.cookie_of(intent.run_id, self._key)}
         self._store = store.Store(
-            path=os.path.join(intent.durable, "store.git"), object_format=intent.object_format, env=dict(env)
+            path=os.path.join(intent.durable, "store.git"),
+            object_format=intent.object_format,
+            env={**self._env, **cookie},
         )
 
     def review(self) -> Ending:
         """What the reviewers found. Everything that they started is gone; their trees are still there."""
+        self._reserve()
         asked = self._wait_for_turn()
         if asked is not None:
             return self._ending(reviewing.Reviewed(cancelled=asked))
         self.enter("starting")
         self._store.hold(self._intent.run_id, self._intent.tree_id)
-        work = reviewing.Work(self._intent, self._store, self._key, self._env, self)
-        reviewed = work.run()
-        return self._ending(reviewed)
+        return self._ending(reviewing.Work(self._intent, self._store, self._key, self._env, self).run())
+
+    def failure(self, code: str, reason: str) -> Ending:
+        """The ending of a run that broke off; where it was asked to end, that is why."""
+        if self._signals.came:  # Ctrl-C on a terminal reaches the git that we were waiting for as well
+            return self._ending(reviewing.Reviewed(cancelled=Cancelled()))
+        return Ending(status="failed", terminal_reason=code, verdict="unreviewed", reason=reason)
+
+    def _reserve(self) -> None:
+        """Room on the disk for what is to be recorded, should it be full by then."""
+        fd = os.open(os.path.join(self._intent.run_dir, runs.ROOM), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(fd, 0, ROOM_BYTES)
+        finally:
+            os.close(fd)
 
     def _wait_for_turn(self) -> Cancelled | None:
-        """This run is the only one of its worktree that a hook fired and that is past its queue; or it was asked to
-        end while it waited. Runs by hand do not wait."""
+        """This run is the only one of its worktree that a hook fired and that is past its queue.
+
+        Or it was asked to end while it waited. Runs by hand do not wait.
+        """
         if self._intent.client == registry.BY_HAND:
             return None
         path = os.path.join(self._intent.durable, "worktrees", keys.digest(self._intent.git_dir)[:16], "turn")
@@ -145,10 +199,15 @@ class Life:
         return self._lock.fd
 
     def enter(self, status: Status, jobs: tuple[Json, ...] = ()) -> None:
-        """The run's state is that one, and the journal says so."""
+        """The run's state is that one, with these jobs (none: as before); the journal has a new status."""
+        is_new = status != self._state.status
         self._state = self._state.replace(status=status, jobs=jobs or self._state.jobs)
-        self._book.write_state(self._intent.run_id, self._state)
-        self._journal.write("run." + status)
+        try:
+            self._book.write_state(self._intent.run_id, self._state)
+        except OSError:  # wiped under us: put back within a second, with the state of then
+            pass
+        if is_new:
+            self._journal.write("run." + status)
 
     def note(self, event: str, **facts: object) -> None:
         """The journal has the event."""
@@ -158,15 +217,31 @@ class Life:
         """Whether somebody asked the run to end; also puts back what was wiped under it. Called once a second."""
         self._look_after_entry()
         word = self._book.asked(self._intent.run_id)
+        if word == "cancel" or self._signals.came:
+            return Cancelled()
+        if not word and not os.path.isdir(self._intent.common_dir):
+            word = "the repository is gone"
         return Cancelled(reason=word) if word else None
 
+    def keep_evidence(self, changed: list[Changed] | None = None) -> None:
+        """Both sides of the difference are in the store; done once, while the reviewers work."""
+        if self._has_evidence:
+            return
+        self._has_evidence = True
+        intent = self._intent
+        try:
+            self._store.pack_evidence(intent.run_id, intent.base_tree_id, intent.tree_id, changed)
+        except OrchError as error:
+            self._journal.write("run.evidence-lost", reason=error.message)
+
     def _look_after_entry(self) -> None:
-        if self._book.still_there(self._lock):
+        # A `git clean` under way may take the entry again that was put back with its lock.
+        if self._book.still_there(self._lock) and os.path.lexists(self._book.path(self._intent.run_id, "json")):
             return
         # `git clean -fdx` or `git stash -a` took `.orch` away. The old lock stays open: the guardian shares it.
         try:
             restored = self._book.restore(self._intent, self._state)
-        except OrchError:  # a full disk, or something else lies there now: tried again in a second
+        except (OrchError, OSError):  # a full disk, or something else lies there now: tried again in a second
             return
         if restored is None:
             return
@@ -178,41 +253,60 @@ class Life:
 
     def _ending(self, reviewed: Reviewed) -> Ending:
         word, reason = verdict.of_run(reviewed.reviews, reviewed.coverage, self._intent.fail_on)
-        ended = Ending(status="done", terminal_reason="completed", verdict=word, reason=reason, reviewed=reviewed)
+        status, terminal_reason = _how(reviewed.reviews, reviewed.fault)
         if reviewed.cancelled is not None:
-            asked = reviewed.cancelled.reason
-            status: Status = "superseded" if asked.startswith("superseded-by") else "cancelled"
-            return ended.replace(status=status, terminal_reason=asked, verdict="unreviewed", reason=asked)
-        if reviewed.reviews and all(review.outcome.startswith("timed out") for review in reviewed.reviews):
-            return ended.replace(status="timed-out", terminal_reason="hard-timeout")
-        return ended
+            asked = terminal_reason = reviewed.cancelled.reason
+            newer = asked.removeprefix("superseded-by ")
+            status = "superseded" if newer != asked else "cancelled"
+            word, reason = "unreviewed", f"superseded by {runs.short(newer)}" if newer != asked else asked
+        return Ending(status=status, terminal_reason=terminal_reason, verdict=word, reason=reason, reviewed=reviewed)
 
     def finish(self, ending: Ending) -> None:
-        """The result, then the record, then the tree, then the entry."""
-        disposing = time.monotonic()
-        reviewed = ending.reviewed or reviewing.Reviewed()
-        timings = {**reviewed.timings_ms, "snapshot": self._intent.snapshot_ms}
+        """The result, then the record, then the tree, then the entry.
+
+        Where the disk is full all the same, everything but the processes stays for a later sweep.
+        """
         try:
-            self._write_results(reviewed)
-            self._keep_evidence()
-            self._write_record(ending, reviewed, timings)
-            if ending.verdict == "unreviewed":
-                dedup.unclaim(self._intent.durable, self._intent.dedup_key, self._intent.run_id)
-            self._dispose()
-            timings["dispose"] = _ms(disposing)
-            timings["total"] = _ms(self._start) + self._intent.snapshot_ms
-            self._write_record(ending, reviewed, timings)
+            is_gone = self._record(ending)
         except FileNotFoundError:  # the repository is gone, and its records with it; the tree is not
-            self._dispose()
+            is_gone = self._dispose()
+        except OSError as error:
+            self.enter("failed")
+            self._journal.write("run.not-recorded", reason=f"{error.strerror}: {error.filename}")
+            return
         self._journal.write("run.ended", status=ending.status, verdict=ending.verdict)
-        if self._book.still_there(self._lock):
+        if is_gone and self._book.still_there(self._lock):
             self._book.remove(self._intent.run_id)
         self._tidy()
 
-    def _dispose(self) -> None:
-        disposed = reviewing.dispose(self._intent, self._key)
-        if disposed not in ("disposed", "absent"):
-            self._journal.write("run.tree-left", reason=disposed)
+    def _record(self, ending: Ending) -> bool:
+        """The run is recorded; says whether its tree is gone."""
+        disposing = time.monotonic()
+        reviewed = ending.reviewed or reviewing.Reviewed()
+        timings = {**reviewed.timings_ms, "snapshot": self._intent.snapshot_ms}
+        if reviewed.reviews and reviewed.cancelled is None:
+            self.keep_evidence()
+        _unlink(os.path.join(self._intent.run_dir, runs.ROOM))
+        self._write_results(reviewed)
+        self._write_record(ending, reviewed, timings)
+        if ending.verdict == "unreviewed":
+            dedup.unclaim(self._intent.durable, self._intent.dedup_key, self._intent.run_id)
+        is_gone = self._dispose()
+        timings["dispose"] = _ms(disposing)
+        timings["total"] = _ms(self._start) + self._intent.snapshot_ms
+        self._write_record(ending, reviewed, timings)
+        return is_gone
+
+    def _dispose(self) -> bool:
+        """Whether nothing of the trees is left that a sweep would need the run's entry for."""
+        try:
+            self._store.let_go(self._intent.run_id)
+        except OrchError as error:
+            self._journal.write("run.tree-held", reason=error.message)
+        left = keeping.dispose(self._intent, self._key)
+        if left:
+            self._journal.write("run.tree-left", reason=left)
+        return not left
 
     def _tidy(self) -> None:
         """Old runs are gone, and now and then the store is packed. Nothing of this is worth the run."""
@@ -240,12 +334,6 @@ class Life:
         covered = report.coverage_json(reviewed.coverage, reviewed.reviews)
         runs.write(self._intent.run_dir, "coverage.json", covered)
 
-    def _keep_evidence(self) -> None:
-        try:
-            self._store.keep_evidence(self._intent.run_id, self._intent.base_tree_id, self._intent.tree_id)
-        except OrchError as error:
-            self._journal.write("run.evidence-lost", reason=error.message)
-
     def _write_record(self, ending: Ending, reviewed: Reviewed, timings: dict[str, int]) -> None:
         ended = report.Ended(
             status=ending.status,
@@ -262,12 +350,31 @@ class Life:
         runs.write(self._intent.run_dir, runs.RECORD, report.record_json(self._intent, ended))
 
 
+def _how(reviews: tuple[Review, ...], fault: str) -> tuple[Status, str]:
+    """Status and terminal reason of a run that nobody asked to end."""
+    outcomes = {review.outcome for review in reviews}
+    if outcomes and outcomes <= _OVERDUE:
+        return "timed-out", "hard-timeout" if "hard-timeout" in outcomes else "stalled"
+    if outcomes == {"not-started"}:
+        return "failed", fault or "not-started"
+    if outcomes and outcomes <= _BROKEN and all(review.verdict == "unreviewed" for review in reviews):
+        return "done", min(outcomes)
+    return "done", "completed"
+
+
 def _taken(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def _ms(start: float) -> int:

@@ -11,12 +11,13 @@ import os
 from _blake2 import blake2b
 
 from git_orch import atomic, dircache, listing, parking, proc
-from git_orch.errors import EnvironmentProblem
+from git_orch.errors import EnvironmentProblem, GitError
 from git_orch.git import Git, decode, without_git
 from git_orch.inspection import INDEX_LIMIT
 from git_orch.listing import TreeUnusable
-from git_orch.place import Made, check_space
+from git_orch.place import Made, check_space, free_bytes
 from git_orch.removal import remove_path
+from git_orch.store import ObjectsMissing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 # now would all be read by a warm start that comes within the second.
 _FILE_TIME_S = 1_000_000_000
 _TIMEOUT_S = 900.0
+_PLENTY_BYTES = 8 << 30  # above that nobody adds up sizes first; where it is not enough, the failure tells the numbers
 _UMASK = 0o022
 # As root tar would otherwise restore owners and modes, and fail where it may not.
 _TAR = ("tar", "-x", "--no-same-owner", "--no-same-permissions")
@@ -59,7 +61,7 @@ def materialize(store: Store, tree_id: str, place: Place, *, warm: bool = True) 
 
 def needed_bytes(store: Store, tree_id: str) -> int:
     """The room that a tree takes while it is made: its files and the archive of them."""
-    return listing.survey(store.listing(tree_id)).needed_bytes
+    return listing.needed_bytes(store.listing(tree_id))
 
 
 # -- warm
@@ -98,20 +100,36 @@ def _unpack(store: Store, tree_id: str, place: Place) -> None:
     if store.promisor:
         store.fetch_missing(tree_id)
     listed = _listing(store, tree_id)
-    surveyed = listing.survey(listed)
+    listing.refuse_unusable(listed)
     if _folds_case(place):
         _refuse_colliding(listed, place)
-    check_space(place.root, surveyed.needed_bytes)
+    if free_bytes(place.root) < _PLENTY_BYTES:
+        check_space(place.root, listing.needed_bytes(listed))
+    try:
+        raw = _made_from_archive(store, tree_id, listed, place)
+    except ObjectsMissing:
+        raise
+    except (EnvironmentProblem, GitError):
+        listing.refuse_unusable(listed, thoroughly=True)  # perhaps it is the tree's fault
+        check_space(place.root, listing.needed_bytes(listed))  # or the disk's
+        raise
+    atomic.write(place.index, raw)
+    place.made = _made(place, raw)
+
+
+def _made_from_archive(store: Store, tree_id: str, listed: bytes, place: Place) -> bytes:
+    """The tree is unpacked and checked; gives its index. Where it is not, nothing is left of it."""
     archive = os.path.join(place.root, "tree.tar")
     os.mkdir(place.tree, 0o755)
     try:
         _archive(store, tree_id, archive)
         _extract(store, archive, place)
-    finally:
         remove_path(archive)
-    raw = _checked(listed, surveyed.files, place, store.object_format)
-    atomic.write(place.index, raw)
-    place.made = _made(place, raw)
+        return _checked(listed, place, store.object_format)
+    except BaseException:
+        for path in (archive, place.tree):
+            remove_path(path)
+        raise
 
 
 def _listing(store: Store, tree_id: str) -> bytes:
@@ -154,14 +172,14 @@ def _clear(place: Place) -> None:
             raise EnvironmentProblem(f"{path} cannot be removed")
 
 
-def _checked(listed: bytes, files: int, place: Place, object_format: str) -> bytes:
+def _checked(listed: bytes, place: Place, object_format: str) -> bytes:
     """The index of the folder, which holds the listed tree and nothing else."""
     try:
         raw = listing.index_of(listed, place.tree, object_format)
     except OSError as error:
         path = error.filename or b""
         raise _not_kept(place, f"{decode(path) if isinstance(path, bytes) else path}: {error.strerror}") from error
-    if listing.count_files(place.tree) != files:
+    if listing.count_files(place.tree) != listing.files(listed):
         raise _not_kept(place, "it holds more than the tree")
     return raw
 

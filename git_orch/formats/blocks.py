@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from git_orch.formats.excerpt import excerpt, gutter
 from git_orch.formats.terminal import Terminal, cells, wrap
+from git_orch.formats.masking import masked
 from git_orch.formats.words import plural, source_of
 from git_orch.model import Record
 
@@ -30,7 +31,7 @@ _EVERYTHING = Most(message=20_000, note=20_000, suggestion=1000)
 
 def whole(finding: Finding, terminal: Terminal, source: Source) -> str:
     """The finding with its lines, with nothing of what was said left out."""
-    return "".join(f"{line}\n" for line in block(finding, terminal, source, _EVERYTHING))
+    return "".join(f"{line}\n" for line in block(finding, terminal, masked([finding], source), _EVERYTHING))
 
 
 def block(finding: Finding, terminal: Terminal, source: Source, most: Most) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from git_orch.formats.advice import Advice, next_steps, usual_advice
 from git_orch.formats.blocks import GLANCE, block, nit
+from git_orch.formats.masking import masked
 from git_orch.formats.rows import header, name_width, reviewer_row
 from git_orch.formats.terminal import Terminal, cells, mark_style, pad, wrap
 from git_orch.formats.words import (
@@ -48,7 +49,7 @@ def render(report: Report, terminal: Terminal, source: Source, advice: Sequence[
 def body(report: Report, terminal: Terminal, source: Source, advice: Sequence[Advice] | None = None) -> str:
     """What follows the reviewers' rows: findings, verdict, coverage, what to type next (`advice`, else the usual)."""
     findings = by_weight(report.findings)
-    blocks = _findings(findings, report, terminal, source)
+    blocks = _findings(findings, report, terminal, masked(findings, source))
     verdict = [*_verdict(report, terminal), *_coverage(report, terminal), *_run(report, terminal)]
     steps = next_steps(usual_advice(report) if advice is None else advice, terminal)
     apart = _has_details(report)  # a clean review is one glance: no empty line in it

@@ -40,7 +40,8 @@ def read(document: Json, settings: ReviewerSettings, request: Request) -> Answer
             raise Malformed("status is findings, and yet it lists none")
         case "no_findings" | "findings", _:
             coverage = _coverage(document, settings, request)
-            return Answer(findings=findings, note=text(document, "reason"), declared=not request.tokens, **coverage)
+            note = text(document, "note") or text(document, "reason")
+            return Answer(findings=findings, note=note, declared=not request.tokens, **coverage)
         case status, _:
             raise Malformed(f'status is "{reading.shown(status, 40)}"')
 

@@ -3,8 +3,8 @@
     python -I -S dying_supervisor.py PROJECT REPOSITORY STAGE [FIELDS OF THE INTENT, AS JSON]
 
 Stages: `published` (the entry is there, nobody works on it yet), `working` (a tree, and a job that has the run's cookie
-and outlives us), `recorded` (results and record are written), `disposed` (the tree is gone, the entry is not). It prints
-one JSON object, {run_id, job, tree}, and ends when its standard input does.
+and outlives us), `recorded` (results and record are written), `disposed` (the tree is gone, the entry is not). It
+prints one JSON object, {run_id, job, tree}, and ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import sys
 
-sys.path.insert(0, sys.argv[1])
+if __name__ == "__main__":  # tests import the constants
+    sys.path.insert(0, sys.argv[1])
 
 from git_orch import dedup, jsontext, place, report, runs, workspace
 from git_orch import key as keys

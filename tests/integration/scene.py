@@ -57,7 +57,7 @@ class Dying:
 
     def __init__(self, repo: Repo, stage: str, **fields: Any) -> None:
         given = json.dumps({**trees(repo), **fields})
-        command = [sys.executable, "-I", "-S", SUPERVISOR, PROJECT, repo.path, stage, given]
+        command = [sys.executable, "-I", "-S", *map(str, (SUPERVISOR, PROJECT, repo.path, stage, given))]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", env=dict(os.environ)
         )
@@ -107,8 +107,11 @@ class Rehearsal:
         self.started, self.go = tmp_path / "started", tmp_path / "go"
         words = [sys.executable, str(FAKE_REVIEWER), "--touch", str(self.started), "--wait-for", str(self.go), "--pass"]
         reviewer = ReviewerSettings(name="fake", command=shlex.join(words), timeout_s=120, stall_s=120)
-        target = Target(base=Base(tree_id=trees(repo)["base_tree_id"], name="HEAD~"), tree_id=trees(repo)["tree_id"],
-                        subject="main~..main")
+        target = Target(
+            base=Base(tree_id=trees(repo)["base_tree_id"], name="HEAD~"),
+            tree_id=trees(repo)["tree_id"],
+            subject="main~..main",
+        )
         order = Order(reviewers=(reviewer,), client=client)
         root = temp_root(scene.env)
         self.intent = launch.prepare(scene.layout, scene.settings, target, order, root, scene.book.instance)

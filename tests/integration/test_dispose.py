@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import subprocess
@@ -18,14 +17,15 @@ from git_orch.inspection import inspect
 from git_orch.parking import park
 from git_orch.place import Place, make_place, temp_root
 from git_orch.registry import make_run_id
+from git_orch.removal import remove_path
 from git_orch.tree import materialize
+from tests.mounting import bind, in_child, mount_tmpfs
 from tests.ordinary_user import as_ordinary_user, open_folder
 from tests.repo import Repo
 from tests.scratch import KEY, clear_places, new_place, store_of, tree_of
 from tests.seal import Seal
 
 TRY_LOCK = "import fcntl,os,sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 
 
 @pytest.fixture
@@ -295,11 +295,7 @@ def test_what_is_mounted_in_a_tree_is_not_removed(root: str, tmp_path: Path) -> 
     made = filled()
 
     def action() -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        target = os.path.join(made.tree, "dir", "sub").encode()
-        assert libc.unshare(CLONE_NEWNS) == 0, os.strerror(ctypes.get_errno())
-        assert libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) == 0
-        assert libc.mount(bytes(precious), target, None, MS_BIND, None) == 0
+        bind(precious, Path(made.tree, "dir", "sub"))
         assert dispose(root, made.run_id, KEY) == "in-use"
 
     in_child(action)
@@ -314,29 +310,11 @@ def test_another_file_system_in_a_tree_is_left_alone() -> None:
     made = filled()
 
     def action() -> None:
-        from git_orch.removal import remove_path
-
-        libc = ctypes.CDLL(None, use_errno=True)
-        target = os.path.join(made.tree, "dir", "sub")
-        assert libc.unshare(CLONE_NEWNS) == 0, os.strerror(ctypes.get_errno())
-        assert libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) == 0
-        assert libc.mount(b"none", target.encode(), b"tmpfs", 0, None) == 0
-        Path(target, "precious").touch()
+        target = Path(made.tree, "dir", "sub")
+        mount_tmpfs(target)
+        (target / "precious").touch()
         assert not remove_path(made.tree)
         assert os.listdir(target) == ["precious"]
         assert os.listdir(os.path.join(made.tree, "dir")) == ["sub"]
 
     in_child(action)
-
-
-def in_child(action: object) -> None:
-    """The action has run in a child that keeps its rights."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            action()  # type: ignore[operator]
-        except BaseException as error:  # noqa: BLE001 - the exit status tells
-            os.write(2, f"{error!r}\n".encode())
-            os._exit(1)
-        os._exit(0)
-    assert os.waitpid(pid, 0)[1] == 0

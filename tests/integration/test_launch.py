@@ -1,4 +1,4 @@
-"""From the launcher to the supervisor and back: the lock is never without a holder, and the kernel names the right one."""
+"""From the launcher to the supervisor: the lock is never without a holder, and the kernel names the right one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from git_orch import launch, reaper, registry, runs
+from git_orch import jsontext, launch, proc, reaper, registry, runs
 from git_orch.errors import EnvironmentProblem
 from git_orch.reaper import Reaped, Swept
 from git_orch.registry import State
@@ -106,10 +106,8 @@ def launcher(run: Rehearsal, how: str, then: str) -> subprocess.Popen[bytes]:
     print("fired", flush=True)
     {then}
     """
-    from git_orch import jsontext
-
-    words = [PROJECT, run.scene.layout.worktree, jsontext.dumps(run.intent.to_json())]
-    command = [sys.executable, "-I", "-S", "-c", textwrap.dedent(code), *map(str, words)]
+    words = [str(PROJECT), run.scene.layout.worktree, jsontext.dumps(run.intent.to_json())]
+    command = [sys.executable, "-I", "-S", "-c", textwrap.dedent(code), *words]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ), start_new_session=True
     )
@@ -185,7 +183,8 @@ def test_nothing_of_the_launchers_stays_open_in_the_supervisor(run: Rehearsal, h
 
 
 @pytest.mark.parametrize(
-    "body", ["import sys; sys.exit(3)", "import time; time.sleep(60)", "import os; os.close(int(os.sys.argv[-1])); input()"]
+    "body",
+    ["import sys; sys.exit(3)", "import time; time.sleep(60)", "import os; os.close(int(os.sys.argv[-1])); input()"],
 )
 def test_one_that_does_not_come_up_is_told_and_leaves_nothing(
     run: Rehearsal, monkeypatch: pytest.MonkeyPatch, body: str
@@ -200,7 +199,7 @@ def test_one_that_does_not_come_up_is_told_and_leaves_nothing(
 
 
 def test_one_that_cannot_be_started_leaves_nothing(run: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch.proc, "interpreter", lambda: "/nonesuch/python3")
+    monkeypatch.setattr(proc, "interpreter", lambda: "/nonesuch/python3")
     before = os.listdir("/proc/self/fd")
     with pytest.raises(FileNotFoundError):
         run.fire()
@@ -259,11 +258,9 @@ def boom(self):
 attempt.Attempt.tick = boom
 supervisor.main(sys.argv[2:])
 """
-    real = launch.proc.spawn_detached
+    real = proc.spawn_detached
     monkeypatch.setattr(launch, "_BOOTSTRAP", broken)
-    monkeypatch.setattr(
-        launch.proc, "spawn_detached", lambda argv, **options: real([*argv, str(run.started)], **options)
-    )
+    monkeypatch.setattr(proc, "spawn_detached", lambda argv, **options: real([*argv, str(run.started)], **options))
     pid = run.fire()
     wait_until(lambda: has_exited(pid), END_S)
     record = run.record

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from git_orch.workspace import Workspace
 from tests.adversaries.dying_supervisor import KEY_OF_VERDICT, RESULT
 from tests.adversaries.stage import is_alive
 from tests.entries import dead_run, end_run, intent_of
-from tests.integration.scene import Dying, cookie, dead, open_scene, trees
+from tests.integration.scene import PROJECT, Dying, cookie, dead, open_scene, trees
 from tests.repo import Repo
 from tests.seal import MARKER
 from tests.waiting import wait_until
@@ -71,7 +72,8 @@ def store_refs(scene: Workspace) -> list[str]:
 # -- killed at each stage
 
 
-def test_killed_before_there_was_a_supervisor(scene: Workspace, repo: Repo, bystander: int) -> None:
+@pytest.mark.usefixtures("bystander")
+def test_killed_before_there_was_a_supervisor(scene: Workspace, repo: Repo) -> None:
     run = dead(repo, "published")
     assert reaper.sweep(scene) == reapable(run.run_id)
     assert reaper.sweep(scene) == Swept()
@@ -80,7 +82,8 @@ def test_killed_before_there_was_a_supervisor(scene: Workspace, repo: Repo, byst
     assert owner_of_key(scene) == ""
 
 
-def test_killed_at_work(scene: Workspace, repo: Repo, bystander: int) -> None:
+@pytest.mark.usefixtures("bystander")
+def test_killed_at_work(scene: Workspace, repo: Repo) -> None:
     run = dead(repo, "working")
     assert is_alive(run.job)
     assert run.tree.is_dir()
@@ -206,9 +209,8 @@ def test_a_lost_lock_is_no_proof_of_death(scene: Workspace, repo: Repo) -> None:
 
 
 @pytest.mark.leaves_entries("put back by a stash, and left to the supervisor")
-def test_an_entry_that_a_stash_brought_back_is_not_taken_for_a_dead_run(
-    scene: Workspace, repo: Repo, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("tmp_path")
+def test_an_entry_that_a_stash_brought_back_is_not_taken_for_a_dead_run(scene: Workspace, repo: Repo) -> None:
     """Its lock is another file then, which nobody holds; the inode of the folder may well be the old one again."""
     with Dying(repo, "working") as run:
         lock = Path(scene.book.path(run.run_id, "lock"))
@@ -264,7 +266,8 @@ def processes(*environments: dict[str, str]) -> Iterator[list[subprocess.Popen[b
             process.wait(10)
 
 
-def test_only_what_carries_this_very_cookie_is_killed(scene: Workspace, repo: Repo, bystander: int) -> None:
+@pytest.mark.usefixtures("bystander")
+def test_only_what_carries_this_very_cookie_is_killed(scene: Workspace, repo: Repo) -> None:
     run = dead(repo, "working")
     genuine = cookie(scene, run.run_id)
     innocents = (
@@ -291,9 +294,7 @@ def test_a_job_in_the_folder_without_the_cookie_is_not_killed(scene: Workspace, 
 
 
 @pytest.mark.parametrize("field", ["boot_id", "pid_ns"])
-def test_after_a_reboot_or_from_another_namespace_nobody_is_hunted(
-    scene: Workspace, repo: Repo, field: str
-) -> None:
+def test_after_a_reboot_or_from_another_namespace_nobody_is_hunted(scene: Workspace, repo: Repo, field: str) -> None:
     run = dead(repo, "working", **{field: "another"})
     assert reaper.sweep(scene) == reapable(run.run_id)
     assert is_alive(run.job)
@@ -324,6 +325,32 @@ def test_processes_that_cannot_be_killed_are_told(
     assert runs.final_record(scene.layout.run_dir(run.run_id)) is None
 
 
+@pytest.mark.leaves_trees("the disk is full")
+def test_a_full_disk_holds_up_one_run_and_only_for_now(
+    scene: Workspace, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, ended = dead(repo, "working"), dead(repo, "recorded")
+    room = Path(scene.layout.run_dir(run.run_id), runs.ROOM)
+    room.write_bytes(b"0" * 4096)
+
+    def full(run_dir: str, name: str, _: object) -> None:
+        assert not room.exists()
+        raise OSError(28, "No space left on device", os.path.join(run_dir, name))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "write", full)
+        swept = reaper.sweep(scene)
+    assert swept.reaped == (ended.run_id,)
+    findings = os.path.join(scene.layout.run_dir(run.run_id), "findings.json")
+    assert swept.refused == (
+        Refused(run_id=run.run_id, reason=f"cannot be reaped now: No space left on device: {findings}"),
+    )
+    assert not is_alive(run.job)
+    assert run.tree.is_dir()
+    assert reaper.sweep(scene) == reapable(run.run_id)
+    assert record_of(scene, run.run_id)["status"] == "orphaned"
+
+
 # -- what it is given to read
 
 
@@ -336,7 +363,12 @@ def test_hostile_entries_are_told_and_nothing_of_them_is_touched(
     home.mkdir()
     (home / "thesis.txt").write_text("three years")
     genuine = intent_of(scene.layout, scene.book, **trees(repo))
-    body = {**genuine.to_json(), "supervisor_pid": bystander, "temp_root": str(home), "jobs": [{"child_pid": bystander}]}
+    body = {
+        **genuine.to_json(),
+        "supervisor_pid": bystander,
+        "temp_root": str(home),
+        "jobs": [{"child_pid": bystander}],
+    }
     forged = jsontext.dumps(body) + "\nmac " + "0" * 32 + "\n"
     pending = Path(scene.book.pending)
     ids = [registry.make_run_id() for _ in range(6)]
@@ -387,9 +419,7 @@ def test_a_sweep_in_a_copied_clone_touches_nothing_of_the_original(
         swept = reaper.sweep(copy)
         assert swept.reaped == swept.left == swept.trees == ()
         assert [refused.run_id for refused in swept.refused] == [gone.run_id, live.run_id]
-        assert {refused.reason for refused in swept.refused} == {
-            "copied from another clone, or not made by git-orch"
-        }
+        assert {refused.reason for refused in swept.refused} == {"copied from another clone, or not made by git-orch"}
         assert entries(copy) == before
         for run in (gone, live):
             assert is_alive(run.job)
@@ -399,7 +429,8 @@ def test_a_sweep_in_a_copied_clone_touches_nothing_of_the_original(
     assert reaper.sweep(scene) == reapable(gone.run_id, live.run_id)
 
 
-def test_a_repository_that_was_moved_is_swept_where_it_is_now(scene: Workspace, repo: Repo, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("scene")
+def test_a_repository_that_was_moved_is_swept_where_it_is_now(repo: Repo, tmp_path: Path) -> None:
     run = dead(repo, "working")
     repo.path.rename(tmp_path / "moved")
     moved = workspace.open_at(str(tmp_path / "moved"), dict(os.environ))
@@ -429,7 +460,8 @@ def test_a_hunt_that_does_not_fit_into_the_budget_is_taken_up_again(
 
     def slow(_: bytes, *, budget_s: float) -> tuple[int, ...]:
         budgets.append(budget_s)
-        monkeypatch.setattr(time, "monotonic", lambda start=time.monotonic(): start + 1.0)
+        later = time.monotonic() + 1.0
+        monkeypatch.setattr(time, "monotonic", lambda: later)
         return (run.job,)
 
     with monkeypatch.context() as patch:
@@ -462,9 +494,8 @@ def test_an_ended_run_costs_no_sync_no_process_and_no_parse(
 # -- by force
 
 
-def test_force_kills_whom_the_kernel_names_and_nobody_else(
-    scene: Workspace, repo: Repo, bystander: int
-) -> None:
+@pytest.mark.usefixtures("bystander")
+def test_force_kills_whom_the_kernel_names_and_nobody_else(scene: Workspace, repo: Repo) -> None:
     with Dying(repo, "working") as run:
         assert scene.book.supervisor_pid(run.run_id) == run.pid
         assert reaper.force(scene, run.run_id) == Reaped()
@@ -515,8 +546,9 @@ def test_a_file_systems_word_about_another_machines_process_is_not_believed(
 # -- what nobody speaks of
 
 
+@pytest.mark.usefixtures("repo")
 def test_litter_and_trees_of_repositories_that_are_gone_go_too(
-    scene: Workspace, repo: Repo, make_repo: Any, monkeypatch: pytest.MonkeyPatch
+    scene: Workspace, make_repo: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = make_repo("lost")
     open_scene(lost)
@@ -556,7 +588,10 @@ def test_the_events_tell_the_end(scene: Workspace, repo: Repo) -> None:
 def test_a_detached_sweep_comes_to_the_same_end(scene: Workspace, repo: Repo) -> None:
     """What `session-start` leaves to the background is the same sweep in another process."""
     run = dead(repo, "working")
-    code = "import os, sys; from git_orch import reaper, workspace; reaper.sweep(workspace.open_at(sys.argv[1], os.environ))"
-    subprocess.run(["python3", "-c", code, repo.path], check=True, timeout=60, env=dict(os.environ))
+    code = """import os, sys
+sys.path.insert(0, sys.argv[1])
+from git_orch import reaper, workspace
+reaper.sweep(workspace.open_at(sys.argv[2], dict(os.environ)))"""
+    subprocess.run([sys.executable, "-I", "-S", "-c", code, PROJECT, repo.path], check=True, timeout=60)
     wait_until(lambda: not is_alive(run.job), 5)
     assert entries(scene) == []

@@ -422,6 +422,31 @@ def test_no_difference_leaves_no_evidence_and_no_ref(repo: Repo) -> None:
     assert made.git().run("for-each-ref") == b""
 
 
+def test_a_tree_whose_objects_are_gone_is_let_go_all_the_same(repo: Repo) -> None:
+    repo.write("a", "one\n")
+    base = repo.git("mktree")
+    tree_id = tree_of(repo)
+    made = store_of(repo)
+    made.hold("r1", tree_id)
+    shutil.rmtree(repo.path / ".git" / "objects")
+    (repo.path / ".git" / "objects").mkdir()
+    with pytest.raises(GitError):
+        made.keep_evidence("r1", base, tree_id)
+    assert made.git().run("for-each-ref") == b""
+    assert made.gc() == ""
+
+
+def test_a_ref_that_gc_has_packed_is_let_go_too(repo: Repo) -> None:
+    repo.write("a", "one\n")
+    tree_id = tree_of(repo)
+    made = store_of(repo)
+    made.hold("r1", tree_id)
+    assert made.gc() == ""
+    assert not Path(made.path, "refs", "live", "r1").exists()
+    made.keep_evidence("r1", tree_id, tree_id)
+    assert made.git().run("for-each-ref") == b""
+
+
 def test_two_gcs_at_once_are_one(repo: Repo) -> None:
     made = store_of(repo)
     lock = made._lock(2)  # LOCK_EX

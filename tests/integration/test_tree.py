@@ -19,6 +19,7 @@ from git_orch.parking import park
 from git_orch.store import ObjectsMissing
 from git_orch.tree import materialize
 from tests.conftest import MakeRepo
+from tests.mounting import in_child, mount_tmpfs
 from tests.ordinary_user import as_ordinary_user, open_folder
 from tests.repo import Repo, init_repo
 from tests.scratch import clear_places, content, layout_of, listed, new_place, store_of, tree_of
@@ -261,10 +262,10 @@ def test_as_an_ordinary_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
-        ([("100644", ".git", "BLOB")], "a .git"),
-        ([("40000", ".GiT", "TREE")], "a .git"),
-        ([("40000", "..", "TREE")], "a .git"),
-        ([("40000", ".", "TREE")], "a .git"),
+        ([("100644", ".git", "BLOB")], "no checkout may have"),
+        ([("40000", ".GiT", "TREE")], "no checkout may have"),
+        ([("40000", "..", "TREE")], "no checkout may have"),
+        ([("40000", ".", "TREE")], "no checkout may have"),
         ([("120000", "a", "BLOB"), ("40000", "a", "TREE")], "twice"),
         ([("100644", "a", "BLOB"), ("100644", "a", "BLOB")], "twice"),
     ],
@@ -351,6 +352,29 @@ def test_no_room_is_told_before_anything_is_unpacked(repo: Repo, monkeypatch: py
         materialize(store, tree_id, place)
     monkeypatch.undo()
     assert os.listdir(place.root) == ["request"]
+
+
+def test_a_disk_that_fills_up_meanwhile_is_told_with_numbers(tmp_path: Path) -> None:
+    """Where there seems to be plenty, nobody adds up the sizes first: a full disk is told all the same. Case 9."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    repo = init_repo(tmp_path / "repo")
+    repo.write("a", os.urandom(3 << 20))
+    tree_id, store = tree_of(repo), store_of(repo)
+    small = tmp_path / "small"
+    small.mkdir()
+
+    def action() -> None:
+        mount_tmpfs(small, "4m")
+        os.environ["TMPDIR"] = str(small)
+        place = new_place()
+        for plenty in (0, 1 << 60):
+            trees._PLENTY_BYTES = plenty
+            with pytest.raises(EnvironmentProblem, match=r"not enough room .*: 6\.0 MiB needed, 4\.0 MiB free"):
+                materialize(store, tree_id, place)
+            assert os.listdir(place.root) == ["request"]
+
+    in_child(action)
 
 
 def test_the_room_that_a_tree_takes(repo: Repo) -> None:

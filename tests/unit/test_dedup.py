@@ -1,4 +1,4 @@
-"""A verdict's key: claimed once, held while its run lives or its verdict can be used again, and never taken from another."""
+"""A verdict's key: claimed once, held while its run lives or its verdict can be used, never taken from another."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_the_first_one_has_the_key_while_its_launcher_holds_its_entry(layout: La
     os.close(lock.fd)
 
 
-def test_a_dead_run_keeps_nothing_from_being_reviewed(layout: Layout, book: Registry, dead: Intent) -> None:
+@pytest.mark.usefixtures("dead")
+def test_a_dead_run_keeps_nothing_from_being_reviewed(layout: Layout, book: Registry) -> None:
     assert dedup.standing(layout, KEY) is None
     second = newcomer(layout, book)
     assert dedup.claim(layout, KEY, second) is None
@@ -80,7 +81,8 @@ def test_a_verdict_is_used_again_and_unreviewed_never(layout: Layout, dead: Inte
 
 
 @pytest.mark.parametrize("raw", ["", "../../../etc/passwd", "x" * 65, "20261130T201500123-9F3A61C2"])
-def test_what_names_no_run_is_nobodys(layout: Layout, book: Registry, dead: Intent, raw: str) -> None:
+@pytest.mark.usefixtures("dead")
+def test_what_names_no_run_is_nobodys(layout: Layout, book: Registry, raw: str) -> None:
     Path(layout.durable, "index", KEY).write_text(raw)
     assert dedup.standing(layout, KEY) is None
     second = newcomer(layout, book)
@@ -88,10 +90,11 @@ def test_what_names_no_run_is_nobodys(layout: Layout, book: Registry, dead: Inte
     assert owner(layout) == second
 
 
+@pytest.mark.usefixtures("dead")
 def test_two_that_find_the_owner_dead_do_not_take_the_key_from_each_other(
-    layout: Layout, book: Registry, dead: Intent, monkeypatch: pytest.MonkeyPatch
+    layout: Layout, book: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the first one's look at the owner and its claim the second one comes: it has to wait, and then to yield."""
+    """Between the first one's look at the owner and its claim comes the second one: it has to wait, then to yield."""
     first, second = intent_of(layout, book), intent_of(layout, book)
     locks = [book.publish(first), book.publish(second)]
     real = dedup.standing
@@ -117,7 +120,8 @@ def test_two_that_find_the_owner_dead_do_not_take_the_key_from_each_other(
         os.close(lock.fd)
 
 
-def test_a_lock_that_somebody_sits_on_holds_nobody_up_for_long(layout: Layout, book: Registry, dead: Intent) -> None:
+@pytest.mark.usefixtures("dead")
+def test_a_lock_that_somebody_sits_on_holds_nobody_up_for_long(layout: Layout, book: Registry) -> None:
     fd = os.open(Path(layout.durable, "index"), os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_EX)
     start = time.monotonic()

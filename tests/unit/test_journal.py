@@ -39,7 +39,9 @@ def test_where_nothing_happened_yet_there_are_none(tmp_path: Path) -> None:
     assert Journal(str(tmp_path / "gone")).read() == []
 
 
-@pytest.mark.parametrize("torn", ['{"time":"x","event":"run.st', "[1]\n", '"event"\n', "\n\n", '{"no":"event"}\n', "\0\0\n"])
+@pytest.mark.parametrize(
+    "torn", ['{"time":"x","event":"run.st', "[1]\n", '"event"\n', "\n\n", '{"no":"event"}\n', "\0\0\n"]
+)
 def test_what_is_no_event_costs_only_itself(tmp_path: Path, file: Path, torn: str) -> None:
     Journal(str(tmp_path)).write("first")
     with file.open("a") as end:
@@ -68,7 +70,8 @@ def test_a_full_disk_costs_only_the_event(tmp_path: Path, file: Path, monkeypatc
     assert events(tmp_path) == ["first", "second"]
 
 
-def test_a_short_write_is_a_full_disk_too(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("file")
+def test_a_short_write_is_a_full_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(str(tmp_path))
     journal.write("first")
     real = os.write

@@ -53,12 +53,17 @@ def test_whoever_comes_second_takes_the_key_of_the_first(monkeypatch: pytest.Mon
     assert os.listdir(key_path().parent) == ["key"]
 
 
+def open_to_all(path: Path) -> None:
+    path.write_bytes(KEY)
+    path.chmod(0o644)
+
+
 BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "empty": (lambda path: path.write_bytes(b""), "is not a key of git-orch"),
     "too long": (lambda path: path.write_bytes(b"k" * 33), "is not a key of git-orch"),
     "folder": (lambda path: path.mkdir(), "is not a key of git-orch"),
     "symlink": (lambda path: path.symlink_to("/dev/zero"), "is not a key of git-orch"),
-    "readable by others": (lambda path: (path.write_bytes(KEY), path.chmod(0o644)), "can be read by others"),
+    "readable by others": (open_to_all, "can be read by others"),
 }
 
 
@@ -73,7 +78,8 @@ def test_a_key_that_is_none_is_refused_with_the_way_out(case: str) -> None:
     assert caught.value.hint
 
 
-def test_a_state_folder_that_cannot_be_written_is_told(seal: Any) -> None:
+@pytest.mark.usefixtures("seal")
+def test_a_state_folder_that_cannot_be_written_is_told() -> None:
     state = Path(os.environ["XDG_STATE_HOME"])
     state.parent.mkdir(parents=True)
     state.write_text("a file")  # root may write into any folder, so a closed one would not do

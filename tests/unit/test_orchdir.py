@@ -150,7 +150,8 @@ def test_an_entry_that_was_written_while_git_cleaned_is_kept(live: Path) -> None
     assert tree(live) == [*WHOLE, "pending/20261130T201500123-9f3a61c2.json"]
 
 
-def test_modes_that_a_stash_brought_back_are_closed_again(live: Path, layout: Layout) -> None:
+@pytest.mark.usefixtures("layout")
+def test_modes_that_a_stash_brought_back_are_closed_again(live: Path) -> None:
     orchdir.make(str(live), INSTANCE)
     (live / "pending").chmod(0o775)
     orchdir.mend(str(live), INSTANCE)
@@ -183,7 +184,10 @@ def linked_pending(live: Path) -> None:
 FOREIGN: dict[str, tuple[Callable[[Path], Any], str]] = {
     "another tool's": (other_tool, ".orch/ exists and is not ours (it holds plan/ and zeta/)."),
     "symlink": (link, ".orch exists and is not ours (it is a symbolic link)."),
-    "dangling symlink": (lambda live: live.symlink_to("nowhere"), ".orch exists and is not ours (it is a symbolic link)."),
+    "dangling symlink": (
+        lambda live: live.symlink_to("nowhere"),
+        ".orch exists and is not ours (it is a symbolic link).",
+    ),
     "file": (lambda live: live.write_text("x"), ".orch exists and is not ours (it is a file)."),
     "fifo": (os.mkfifo, ".orch exists and is not ours (it is a file)."),
     "pending a symlink": (linked_pending, ".orch/ exists and is not ours (its pending is no folder of yours)."),

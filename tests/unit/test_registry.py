@@ -86,7 +86,7 @@ def test_run_ids_sort_by_time_also_when_the_clock_is_set_back() -> None:
         "20261130T201500123-9F3A61C2",
         "20261130T201500123_9f3a61c2",
         "20261130 201500123-9f3a61c2",
-        "2026113٠T201500123-9f3a61c2",
+        "2026113\u0660T201500123-9f3a61c2",
         "../../../../../../etc/passwd",
         "20261130T201500123-../../..",
         "20261130T20150012\n-9f3a61c2",
@@ -114,7 +114,8 @@ def test_an_entry_is_a_line_of_ascii_json_and_a_line_with_its_mac(layout: Layout
     assert book.intent(RUN_ID) == given
 
 
-def test_every_field_of_design_2_that_is_known_from_the_start_is_in_it(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_every_field_of_design_2_that_is_known_from_the_start_is_in_it(book: Registry) -> None:
     wanted = """run_id task_kind access disposition tree_id base_tree_id head commit_oid run_dir status_path result_path
         client host session_id machine_id boot_id pid_ns instance temp_root started_at deadline attempt worktree_path
         schema_version"""
@@ -133,7 +134,8 @@ def seal(book: Registry, body: bytes, run_id: str = RUN_ID) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"1", b"not json", b'{"run_id": 1, "reviewers": "static"}', b"{\xff}"])
-def test_an_entry_of_another_version_is_refused_and_told(book: Registry, run: Intent, body: bytes) -> None:
+@pytest.mark.usefixtures("run")
+def test_an_entry_of_another_version_is_refused_and_told(book: Registry, body: bytes) -> None:
     seal(book, body)
     assert refusal(book.intent(RUN_ID)) == "of another version of git-orch"
 
@@ -197,7 +199,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_entry_is_refused_and_left_as_it_is(book: Registry, run: Intent, case: str) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_hostile_entry_is_refused_and_left_as_it_is(book: Registry, case: str) -> None:
     spoil, reason = HOSTILE[case]
     spoil(entry(book))
     before = names(book)
@@ -212,7 +215,8 @@ def test_an_entry_under_another_name_is_refused(book: Registry, run: Intent) -> 
     assert book.intent(RUN_ID) == run
 
 
-def test_an_entry_of_another_key_or_another_instance_is_refused(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_an_entry_of_another_key_or_another_instance_is_refused(book: Registry) -> None:
     for other in (Registry(book.live, b"K" * 32, INSTANCE), Registry(book.live, KEY, "f" * 16)):
         assert refusal(other.intent(RUN_ID)).startswith("copied from another clone")
 
@@ -230,7 +234,8 @@ def test_a_folder_that_is_moved_keeps_its_entries(book: Registry, run: Intent, t
     assert Registry(str(tmp_path / "moved"), KEY, INSTANCE).intent(RUN_ID) == run
 
 
-def test_names_that_are_no_runs_are_strangers(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_names_that_are_no_runs_are_strangers(book: Registry) -> None:
     strange = ["x.json", "README", ".hidden", f"{RUN_ID}.bak", "20261130T201500123-9F3A61C2.json"]
     for name in strange:
         (Path(book.pending) / name).write_text("{}")
@@ -317,11 +322,13 @@ def halves(book: Registry) -> list[bytes]:
     return [raw[:2048], raw[2048:]]
 
 
-def test_a_fresh_run_is_queued(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_fresh_run_is_queued(book: Registry) -> None:
     assert book.state(RUN_ID) == State(status="queued")
 
 
-def test_states_are_written_in_turn_into_the_two_halves(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_states_are_written_in_turn_into_the_two_halves(book: Registry) -> None:
     before = halves(book)
     assert book.write_state(RUN_ID, STARTED)
     first = halves(book)
@@ -342,7 +349,8 @@ def tear(book: Registry, *which: int) -> None:
 
 
 @pytest.mark.parametrize(("torn", "left"), [((1,), STARTED), ((0,), RUNNING), ((0, 1), None)])
-def test_a_torn_half_is_passed_over(book: Registry, run: Intent, torn: tuple[int, ...], left: State | None) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_torn_half_is_passed_over(book: Registry, torn: tuple[int, ...], left: State | None) -> None:
     book.write_state(RUN_ID, STARTED)  # into half 0
     book.write_state(RUN_ID, RUNNING)  # into half 1
     tear(book, *torn)
@@ -351,7 +359,8 @@ def test_a_torn_half_is_passed_over(book: Registry, run: Intent, torn: tuple[int
     assert book.state(RUN_ID) == STARTED
 
 
-def test_the_newer_half_is_never_the_one_that_is_overwritten(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_the_newer_half_is_never_the_one_that_is_overwritten(book: Registry) -> None:
     """Also after the newest was torn: the one that is whole stays until the next is."""
     book.write_state(RUN_ID, STARTED)
     book.write_state(RUN_ID, RUNNING)
@@ -361,28 +370,28 @@ def test_the_newer_half_is_never_the_one_that_is_overwritten(book: Registry, run
     assert halves(book)[0] == whole
 
 
-def test_a_half_of_another_run_is_not_believed(layout: Layout, book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_half_of_another_run_is_not_believed(layout: Layout, book: Registry) -> None:
     other = dead_run(layout, book)
     book.write_state(other.run_id, RUNNING)
     shutil.copy(book.path(other.run_id, "state"), book.path(RUN_ID, "state"))
     assert book.state(RUN_ID) is None
 
 
-def test_what_does_not_fit_into_a_half_is_left_out(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_what_does_not_fit_into_a_half_is_left_out(book: Registry) -> None:
     job = {"reviewer": "r", "tree_path": "/tmp/" + "x" * 700}
     assert book.write_state(RUN_ID, RUNNING.replace(jobs=(job,) * 5, terminal_reason="é" * 5000))
     state = book.state(RUN_ID)
     assert state is not None
     assert state.status == "running"
     assert state.terminal_reason == "é" * 200
-    assert 0 < len(halves(book)[0])
     assert state.jobs == (job,) * len(state.jobs) != (job,) * 5
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, replaced_by_symlink, replaced_by_folder])
-def test_a_state_that_cannot_be_written_is_not_worth_a_run(
-    book: Registry, run: Intent, spoil: Callable[[Path], None]
-) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_state_that_cannot_be_written_is_not_worth_a_run(book: Registry, spoil: Callable[[Path], None]) -> None:
     spoil(entry(book, "state"))
     real = entry(book, "state").with_suffix(".real")
     before = real.read_bytes() if real.exists() else b""
@@ -394,7 +403,8 @@ def test_a_state_that_cannot_be_written_is_not_worth_a_run(
 # -- asking
 
 
-def test_one_may_ask_once(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_one_may_ask_once(book: Registry) -> None:
     assert book.asked(RUN_ID) == ""
     assert book.ask(RUN_ID, "cancel")
     assert not book.ask(RUN_ID, f"superseded-by {RUN_ID}")
@@ -402,7 +412,8 @@ def test_one_may_ask_once(book: Registry, run: Intent) -> None:
     assert entry(book, "ask").stat().st_nlink == 1
 
 
-def test_asking_of_a_run_that_is_gone_leaves_nothing(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_asking_of_a_run_that_is_gone_leaves_nothing(book: Registry) -> None:
     book.remove(RUN_ID)
     assert not book.ask(RUN_ID, "cancel")
     assert names(book) == []
@@ -410,15 +421,15 @@ def test_asking_of_a_run_that_is_gone_leaves_nothing(book: Registry, run: Intent
     assert not book.ask(RUN_ID, "cancel")
 
 
-def test_a_word_is_heard_although_its_asker_died_before_it_had_put_its_scratch_file_away(
-    book: Registry, run: Intent
-) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_word_is_heard_although_its_asker_died_before_it_had_put_its_scratch_file_away(book: Registry) -> None:
     book.ask(RUN_ID, "cancel")
     os.link(entry(book, "ask"), Path(book.pending) / f".{RUN_ID}.ask.77-0a1b2c3d.tmp")
     assert book.asked(RUN_ID) == "cancel"
 
 
-def test_on_a_full_disk_a_link_says_the_word(book: Registry, run: Intent, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("run")
+def test_on_a_full_disk_a_link_says_the_word(book: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -433,13 +444,17 @@ def test_on_a_full_disk_a_link_says_the_word(book: Registry, run: Intent, monkey
     assert book.asked(RUN_ID) == ""
 
 
-@pytest.mark.parametrize("word", ["", "kill", "cancel all", "superseded-by x", "superseded-by ../x", "\x1b[2J", "x" * 9999])
-def test_other_words_are_not_heard(book: Registry, run: Intent, word: str) -> None:
+@pytest.mark.parametrize(
+    "word", ["", "kill", "cancel all", "superseded-by x", "superseded-by ../x", "\x1b[2J", "x" * 9999]
+)
+@pytest.mark.usefixtures("run")
+def test_other_words_are_not_heard(book: Registry, word: str) -> None:
     entry(book, "ask").write_text(word)
     assert book.asked(RUN_ID) == ""
 
 
-def test_superseding_names_the_newer_run(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_superseding_names_the_newer_run(book: Registry) -> None:
     book.ask(RUN_ID, "superseded-by 20261130T201500124-00000000")
     assert book.asked(RUN_ID) == "superseded-by 20261130T201500124-00000000"
 
@@ -460,20 +475,23 @@ def test_a_lock_that_is_held_is_held_and_a_free_one_is_ours(layout: Layout, book
     os.close(ours.fd)
 
 
-def test_a_missing_lock_is_gone_which_is_not_dead(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_missing_lock_is_gone_which_is_not_dead(book: Registry) -> None:
     entry(book, "lock").unlink()
     assert book.try_lock(RUN_ID) == Gone()
     assert not book.is_held(RUN_ID)
 
 
 @pytest.mark.parametrize("spoil", [replaced_by_symlink, replaced_by_fifo, replaced_by_folder])
-def test_a_lock_that_is_no_plain_file_is_gone(book: Registry, run: Intent, spoil: Callable[[Path], None]) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_lock_that_is_no_plain_file_is_gone(book: Registry, spoil: Callable[[Path], None]) -> None:
     spoil(entry(book, "lock"))
     assert book.try_lock(RUN_ID) == Gone()
 
 
+@pytest.mark.usefixtures("run")
 def test_an_unlinked_lock_is_not_mistaken_for_the_one_at_its_path(
-    book: Registry, run: Intent, monkeypatch: pytest.MonkeyPatch
+    book: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between our open and our flock another reaper has taken the run away, and its supervisor's successor is there."""
     real = fcntl.flock
@@ -513,7 +531,8 @@ def test_nobody_is_named_where_nobody_holds_a_record_lock(layout: Layout, book: 
 # -- removing
 
 
-def test_what_is_removed_leaves_nothing_and_may_be_removed_twice(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_what_is_removed_leaves_nothing_and_may_be_removed_twice(book: Registry) -> None:
     book.ask(RUN_ID, "cancel")
     book.remove(RUN_ID)
     book.remove(RUN_ID)
@@ -522,7 +541,8 @@ def test_what_is_removed_leaves_nothing_and_may_be_removed_twice(book: Registry,
     book.remove(RUN_ID)
 
 
-def test_the_entry_goes_before_its_lock(book: Registry, run: Intent, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("run")
+def test_the_entry_goes_before_its_lock(book: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[str] = []
     real = os.unlink
 
@@ -557,7 +577,8 @@ def test_an_entry_that_appears_meanwhile_is_kept(book: Registry, run: Intent, mo
     assert entry(book, "lock").exists()
 
 
-def test_scratch_files_and_late_words_go_once_they_are_old(book: Registry, run: Intent) -> None:
+@pytest.mark.usefixtures("run")
+def test_scratch_files_and_late_words_go_once_they_are_old(book: Registry) -> None:
     late = "20261130T201500123-00000000.ask"
     litter = [f".{RUN_ID}.json.77-0a1b2c3d.tmp", f".{RUN_ID}.lock.0a1b2c3d.tmp", late]
     for name in litter:

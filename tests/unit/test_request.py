@@ -1,4 +1,4 @@
-"""What a reviewer is handed: a closed list of variables, files beside its tree, and nothing of the client's or git's."""
+"""What a reviewer is handed: a closed list of variables, files beside its tree, nothing of the client's or git's."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_what_binds_it_to_a_client_or_to_another_repository_is_dropped(asked: Re
 
 
 @pytest.mark.parametrize(
-    "name", ["PATH", "HOME", "ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "LANG", "HTTPS_PROXY", "GITHUB_TOKEN"]
+    "name",
+    ["PATH", "HOME", "ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "LANG", "HTTPS_PROXY", "GITHUB_TOKEN"],
 )
 def test_what_the_reviewer_needs_of_the_persons_own_is_kept(asked: Request, name: str) -> None:
     assert asked.environment({name: "kept"})[name] == "kept"

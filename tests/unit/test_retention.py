@@ -51,7 +51,8 @@ def book(layout: Layout) -> Registry:
 
 def retire(layout: Layout, ledger: Ledger, *, entries: tuple[str, ...] = (), **limits: int) -> list[str]:
     store = cast(Store, ledger)
-    gone = retention.retire(layout.durable, store, entries=entries, **{**PLENTY, **limits})
+    kept: dict[str, Any] = {**PLENTY, **limits}
+    gone = retention.retire(layout.durable, store, entries=entries, **kept)
     assert sorted(gone) == list(gone)
     assert not [run_id for run_id in gone if os.path.lexists(layout.run_dir(run_id))]
     assert ledger.released == list(gone)
@@ -111,7 +112,7 @@ def test_those_that_are_too_large_together_go_and_the_newest_never(
 
 @pytest.mark.parametrize("limits", [{"keep_runs": 0}, {"keep_days": 0}, {"keep_runs": 1, "keep_bytes": 0}])
 def test_a_run_that_lives_is_never_taken(
-    layout: Layout, book: Registry, ledger: Ledger, limits: dict[str, int]
+    layout: Layout, book: Registry, ledger: Ledger, limits: dict[str, Any]
 ) -> None:
     """With a record, without an entry, and yet with a supervisor that has not come to its end."""
     run_id = ended(layout, book, days_ago=1)
@@ -174,7 +175,8 @@ def test_a_removal_that_was_killed_is_finished(layout: Layout, book: Registry, l
 # -- what is no run's
 
 
-def test_sessions_that_have_been_silent_for_as_long_go(layout: Layout, book: Registry, ledger: Ledger) -> None:
+@pytest.mark.usefixtures("book")
+def test_sessions_that_have_been_silent_for_as_long_go(layout: Layout, ledger: Ledger) -> None:
     folder = Path(layout.durable, "sessions")
     folder.mkdir()
     for name, days in (("old", 31), ("young", 29)):
@@ -193,9 +195,8 @@ def worktree_folder(layout: Layout, git_dir: str) -> Path:
     return folder
 
 
-def test_what_was_kept_for_a_worktree_goes_when_git_knows_it_no_more(
-    layout: Layout, book: Registry, ledger: Ledger
-) -> None:
+@pytest.mark.usefixtures("book")
+def test_what_was_kept_for_a_worktree_goes_when_git_knows_it_no_more(layout: Layout, ledger: Ledger) -> None:
     linked = os.path.join(layout.common_dir, "worktrees", "feature")
     os.makedirs(linked)
     here, there = worktree_folder(layout, layout.git_dir), worktree_folder(layout, linked)
@@ -210,9 +211,8 @@ def test_what_was_kept_for_a_worktree_goes_when_git_knows_it_no_more(
 
 
 @pytest.mark.parametrize("name", ["turn", "lock"])
-def test_a_worktree_that_is_gone_but_in_use_is_left(
-    layout: Layout, book: Registry, ledger: Ledger, name: str
-) -> None:
+@pytest.mark.usefixtures("book")
+def test_a_worktree_that_is_gone_but_in_use_is_left(layout: Layout, ledger: Ledger, name: str) -> None:
     gone = worktree_folder(layout, "/nonesuch")
     fd = os.open(gone / name, os.O_RDWR)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -223,7 +223,8 @@ def test_a_worktree_that_is_gone_but_in_use_is_left(
     assert not gone.exists()
 
 
-def test_a_copied_index_that_was_left_goes_after_a_day(layout: Layout, book: Registry, ledger: Ledger) -> None:
+@pytest.mark.usefixtures("book")
+def test_a_copied_index_that_was_left_goes_after_a_day(layout: Layout, ledger: Ledger) -> None:
     folder = Path(layout.durable, "worktrees")
     folder.mkdir()
     for name, days in (("staged-1-00000000", 2), ("staged-2-00000000", 0)):

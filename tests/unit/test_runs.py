@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from git_orch import atomic, report, runs
+from git_orch import atomic, registry, report, runs
+from git_orch.commands import history
 from git_orch.errors import NoSuchRun
 from git_orch.layout import Layout
 from git_orch.model import ENDED, LIVE
@@ -200,3 +202,9 @@ def test_a_report_and_a_run_agree_on_the_record_that_is_written(layout: Layout) 
     )
     keys = list(record)
     assert keys.index("terminal_reason") == keys.index("status") + 1
+
+
+def test_an_age_is_never_negative() -> None:
+    """The clock was set back: the run began in what is the future now (case 20)."""
+    assert history.age_s({"run_id": registry.make_run_id(time.time() + 3600)}) == 0.0
+    assert 3599 < history.age_s({"run_id": registry.make_run_id(time.time() - 3600)}) < 3700

@@ -118,6 +118,8 @@ class TestHidden:
             ("ar.po", 'msgstr "\u202bx\u202c"\n'),
             ("bom.py", "\ufeffx = 1\n"),
             ("latin.txt", b"\xe4\xf6\xfc\n"),
+            ("euc.c", b"\xff \xe2\x80\xae\n"),
+            ("name.py", "# 葛\U000e0100飾\n"),
         ],
     )
     def test_what_scripts_need_is_not_told(self, path: str, content: str | bytes) -> None:

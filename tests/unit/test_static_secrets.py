@@ -255,6 +255,7 @@ class TestPrivateKeys:
             "-----BEGIN CERTIFICATE-----\n" + mixed(64) + "\n",
             "Paste the part from `-----BEGIN PRIVATE KEY-----` to the end.\n",
             "BEGIN PRIVATE KEY is how it starts\n",
+            '"-----BEGIN RSA PRIVATE KEY-----\\n' + mixed(60) + "..." + mixed(40) + '"\n',
             "key: |\n  -----BEGIN PRIVATE KEY----- " + "x" * 64 + "\n",
             "-----BEGIN RSA PRIVATE KEY-----\n" + key_blocks._PUBLISHED[0] + "\n-----END RSA PRIVATE KEY-----\n",
         ],

@@ -328,6 +328,7 @@ class TestYaml:
         ("tests/data/invalid-3.json", "advisory"),
         ("pkg/testdata/broken/x.json", "advisory"),
         ("fixtures/syntax_error.json", "advisory"),
+        ("test/badsyntax_3131.json", "advisory"),
         ("tests/data/good.json", "blocking"),
         ("src/error.json", "blocking"),
         ("tests/data/terrors.json", "blocking"),

@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
 _BIDI = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 # Tags and the second set of variation selectors carry whole sentences unseen; of the tags only the flags of
-# countries' parts are in use, behind a black flag.
-_SMUGGLED = re.compile(r"(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0001-\U000e007f]|[\U000e0100-\U000e01ef]")
+# countries' parts are in use, behind a black flag; of the selectors one behind an ideograph.
+_SMUGGLED = re.compile(r"(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0001-\U000e007f]|[\U000e0100-\U000e01ef]{2}")
 # Not the joiners U+200C and U+200D: emoji and several scripts need them.
-_INVISIBLE = re.compile(r"[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2064\u3164\uffa0]|(?<!^)\ufeff")
+_INVISIBLE = re.compile(r"[\u115f\u1160\u180e\u200b\u2060-\u2064\u3164\uffa0]|(?<!^)\ufeff")
 
 
 def check(source: Source) -> Iterator[Finding]:
     """A finding for each kind of hidden character in the added lines, at the first of them."""
     if source.content.isascii() or source.suffix in kinds.TRANSLATIONS:
         return
-    lines = [(number, line.decode("utf-8", "replace")) for number, line in source.added() if not line.isascii()]
+    try:
+        source.content.decode("utf-8")
+    except UnicodeDecodeError:  # in another encoding these bytes are other characters
+        return
+    lines = [(number, line.decode("utf-8")) for number, line in source.added() if not line.isascii()]
     yield from _first(source, lines, _BIDI, "bidi-control", "text may run in another order than it shows")
     yield from _first(source, lines, _SMUGGLED, "invisible-text", "it carries text that nobody sees")
     if source.suffix not in kinds.DOCUMENTS:
@@ -45,5 +49,5 @@ def _first(
         return
     number, match = found[0]
     more = f", and on {len(found) - 1} more added lines" if len(found) > 1 else ""
-    message = f"hidden character U+{ord(match[0]):04X}{more}: {effect}"
+    message = f"hidden character U+{ord(match[0][0]):04X}{more}: {effect}"
     yield source.finding(rule, message, line=number, start_column=match.start() + 1, end_column=match.end() + 1)

@@ -32,6 +32,7 @@ _BODY_WITHIN_LINES = 12
 _LONGEST_BLOCK_LINES = 400
 _BODY = re.compile(r"[A-Za-z0-9+/]{32,}")
 _FEWEST_CHARACTERS = 8
+_ELIDED = re.compile(r"\.\.\.|…|EXAMPLE|REDACTED")
 _PUBLISHED = ("MIIEogIBAAKCAQEA6NF8iallvQVp22WDkTkyrtvp9eWW6A8YVr+kz4TjGYe7gHzI",)  # Vagrant's, made to be known
 
 
@@ -52,7 +53,7 @@ def check(source: Source) -> Iterator[Finding]:
     for block in _blocks(source):
         if not source.change.adds_any(block.first, block.last):
             continue
-        body = next((run for run in _BODY.findall(block.text) if _looks_encoded(run)), "")
+        body = _body(block.text)
         if body and body not in _PUBLISHED:
             message = f"private key (`{block.header}`, {block.last - block.first + 1} lines)"
             yield source.finding(
@@ -97,5 +98,8 @@ def _rest(source: Source, number: int, rest: str) -> tuple[int, str]:
     return min(number + _BODY_WITHIN_LINES, len(source.lines)), "\n".join(text)
 
 
-def _looks_encoded(run: str) -> bool:
-    return len(set(run)) >= _FEWEST_CHARACTERS
+def _body(text: str) -> str:
+    """The first line of what is encoded; nothing if there is none, or if it is cut out or marked as an example."""
+    if _ELIDED.search(text):
+        return ""
+    return next((run for run in _BODY.findall(text) if len(set(run)) >= _FEWEST_CHARACTERS), "")

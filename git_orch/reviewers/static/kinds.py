@@ -25,7 +25,7 @@ _TEST_FOLDER = re.compile(
 )
 _TEST_NAME = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*[_.-](?:test|spec)\.[^/.]+|conftest\.py)$", re.IGNORECASE)
 _BROKEN_WORD = re.compile(
-    r"(?:^|[^a-z])(?:invalid|bad|broken|malformed|corrupt(?:ed)?|truncated|syntax|errors?|fail(?:s|ing|ure)?|unparsable)"
+    r"(?:^|[^a-z])(?:invalid|bad(?:[_-]?syntax)?|broken|malformed|corrupt(?:ed)?|truncated|syntax|errors?|fail(?:s|ing|ure)?|unparsable)"
     r"(?:[^a-z]|$)",
     re.IGNORECASE,
 )
