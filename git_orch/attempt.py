@@ -153,7 +153,7 @@ class Attempt:
         """A guardian holds the job: with the view of tier 1, or, where that cannot be made, without it and told."""
         self._tries += 1
         self.guard = self._guard(lock_fd)
-        if isinstance(self.guard.outcome, NotStarted) and self._containment.tier == 1:
+        if self.guard.denied and isinstance(self.guard.outcome, NotStarted):
             reason = f"checkout-writable: {self.guard.outcome.reason}"
             self._containment = Containment(tier=2, degraded_reason=reason)
             self.guard = self._guard(lock_fd)

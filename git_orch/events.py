@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, trigger, workspace
+from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, workspace
 from git_orch.errors import OrchError
 from git_orch.index import folder as index_folder
 from git_orch.install import launcher
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from git_orch.git import Git
     from git_orch.layout import Layout
-    from git_orch.model import Json
     from git_orch.registry import Intent, Lock, Registry
     from git_orch.snapshot import Snapshot
 
@@ -45,26 +44,25 @@ class Scene(Workspace):
     fired: Fired
 
 
-def fire(event: str, cwd: str, payload: Json, env: Mapping[str, str]) -> None:
+def fire(fired: Fired, cwd: str, env: Mapping[str, str]) -> None:
     """The event is dealt with; what the client should know is on standard output, what went wrong on standard error."""
     try:
-        _handle(event, cwd, payload, env)
+        _handle(fired, cwd, env)
     except OrchError as error:
         sys.stderr.write(f"git-orch: {error.message}" + (f": {error.hint}\n" if error.hint else "\n"))
 
 
-def _handle(event: str, cwd: str, payload: Json, env: Mapping[str, str]) -> None:
+def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> None:
     own = {name: value for name, value in env.items() if name not in _OF_GIT}
     settings = workspace.settings_at(cwd, own)
     if not settings.enabled:
         return
-    fired = Fired(event=event, client=trigger.client(payload, env), session_id=trigger.session_id(payload))
     place = layout.locate(cwd, own, orch_dir=settings.directory)
-    launcher.note_fired(own, event)
-    if not place.worktree or (event == "user-prompt-submit" and _session(place, fired) is not None):
+    launcher.note_fired(own, fired.event)
+    if not place.worktree or (fired.event == "user-prompt-submit" and _session(place, fired) is not None):
         return
     scene = Scene(**workspace.open_at(cwd, own, settings, place).fields(), fired=fired)
-    {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _first_event}[event](scene)
+    {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _first_event}[fired.event](scene)
 
 
 def _stop(scene: Scene) -> None:

@@ -88,7 +88,7 @@ def _content(path: str, status: os.stat_result) -> str:
 def _without_branches(raw: bytes) -> bytes:
     kept = []
     in_branch = False
-    for line in raw.split(b"\n"):
+    for line in raw.splitlines():
         header = line.strip()
         if header.startswith(b"["):  # alone on its line: another section might follow it there
             in_branch = header.startswith(b'[branch "') and header.endswith(b'"]') and header.count(b"[") == 1

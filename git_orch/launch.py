@@ -151,8 +151,7 @@ def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Reg
     if pid == 0:
         try:
             detach(keep=(lock.fd, ready_w))
-            os.write(ready_w, b"x")
-            os.close(ready_w)
+            proc.greet(ready_w)
             supervise(book, intent, lock)
         finally:
             os._exit(70)

@@ -33,13 +33,15 @@ _PIPE_BYTES = 1 << 20  # the most that a pipe holds
 class Command(Record):
     """A program to run, its whole environment, and what it reads.
 
-    `stdout_fd`: a descriptor that takes standard output instead of `Finished.stdout`.
+    `stdout_fd`: a descriptor that takes standard output instead of `Finished.stdout`. `to_the_end`: it counts as ended
+    only when nothing that it left behind holds its streams any more, as a client waits for a hook.
     """
 
     argv: Sequence[str | bytes]
     env: Mapping[str, str]
     stdin: bytes = b""
     stdout_fd: int | None = None
+    to_the_end: bool = False
 
 
 class Finished(Record):
@@ -115,6 +117,18 @@ def readable(fd: int, timeout_s: float) -> bool:
     return timeout_s > 0 and bool(select.select([fd], [], [], timeout_s)[0])
 
 
+def greet(ready_fd: int) -> None:
+    """Whoever waits for this process to be up knows that it is, and the descriptor is closed.
+
+    A launcher that was killed meanwhile waits no more; what it has begun goes on all the same.
+    """
+    try:
+        os.write(ready_fd, b"x")
+    except BrokenPipeError:
+        pass
+    os.close(ready_fd)
+
+
 def find_program(name: str, path: str) -> str | None:
     """The absolute path of an executable file of that name on a PATH; a name with a slash is taken as it is."""
     if "/" in name:
@@ -148,6 +162,8 @@ class _Child:
         finally:
             for fd in theirs:
                 os.close(fd)
+        self._to_the_end = command.to_the_end
+        self._exit: int | None = None  # once it is waited for, its pid may be another's
         self._status: int | None = None
         self._pidfd = _pidfd_open(self.pid)
 
@@ -200,19 +216,26 @@ class _Child:
 
     def look(self) -> None:
         """If the process has ended, its status and all that it wrote are known."""
-        if self.ended:
-            return
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if pid:
-            self._status = status
-            for fd in self._taken:
-                if fd in self._ours:
-                    self._read(fd, _PIPE_BYTES)
+        if self._exit is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if not pid:
+                return
+            self._exit = status
+            self._forget_pid()
+            for fd in tuple(self._ours & self._taken.keys()):
+                self._read(fd, _PIPE_BYTES)
+        if not self.ended and not (self._to_the_end and self._ours & self._taken.keys()):
+            self._status = self._exit
             self.close()
+
+    def signal(self, number: int) -> None:
+        """The process was sent the signal, if it has not been waited for: only then is the pid still this child's."""
+        if self._exit is None:
+            os.kill(self.pid, number)
 
     def finished(self, *, timed_out: bool) -> Finished:
         """How it ended."""
-        status = SIGKILL if self._status is None else self._status
+        status = SIGKILL if self._exit is None else self._exit
         return Finished(
             code=os.waitstatus_to_exitcode(status),
             stdout=b"".join(self._taken.get(self._out_r, ())),
@@ -224,6 +247,9 @@ class _Child:
         """None of our descriptors is open."""
         for fd in tuple(self._ours):
             self._close(fd)
+        self._forget_pid()
+
+    def _forget_pid(self) -> None:
         if getattr(self, "_pidfd", -1) >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
@@ -284,8 +310,7 @@ def _longest_pause(live: Sequence[_Child]) -> float:
 
 def _signal_all(children: Sequence[_Child], number: int) -> None:
     for child in children:
-        if not child.ended:  # and so not waited for: the pid is still this child's
-            os.kill(child.pid, number)
+        child.signal(number)
 
 
 def _pidfd_open(pid: int) -> int:

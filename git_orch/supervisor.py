@@ -11,7 +11,20 @@ import os
 import sys
 import time
 
-from git_orch import dedup, journal, keeping, registry, report, request, retention, reviewing, runs, store, verdict
+from git_orch import (
+    dedup,
+    journal,
+    keeping,
+    proc,
+    registry,
+    report,
+    request,
+    retention,
+    reviewing,
+    runs,
+    store,
+    verdict,
+)
 from git_orch import key as keys
 from git_orch.containment.descendants import subreaper
 from git_orch.containment.entry import close_all_but
@@ -62,8 +75,7 @@ def main(words: list[str]) -> None:
         os._exit(70)
     lock = registry.Lock(run_id=run_id, fd=lock_fd)
     fcntl.lockf(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, registry.SUPERVISOR_BYTE)
-    os.write(ready_fd, b"x")
-    os.close(ready_fd)
+    proc.greet(ready_fd)
     supervise(book, intent, lock)
 
 

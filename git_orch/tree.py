@@ -26,14 +26,12 @@ if TYPE_CHECKING:
     from git_orch.place import Place
     from git_orch.store import Store
 
-# 2001-09-09. git compares whole seconds, and reads every file again that is as new as the index: files with the time of
-# now would all be read by a warm start that comes within the second.
-_FILE_TIME_S = 1_000_000_000
 _TIMEOUT_S = 900.0
 _PLENTY_BYTES = 8 << 30  # above that nobody adds up sizes first; where it is not enough, the failure tells the numbers
 _UMASK = 0o022
-# As root tar would otherwise restore owners and modes, and fail where it may not.
-_TAR = ("tar", "-x", "--no-same-owner", "--no-same-permissions")
+# As root tar would otherwise restore owners and modes, and fail where it may not. -m: the time of unpacking is as good
+# as the archive's, and a system call a file cheaper.
+_TAR = ("tar", "-x", "--no-same-owner", "--no-same-permissions", "-m")
 # GNU tar's alone, in place of the user's own, which could leave files out: it takes `host:path` for a tape on another
 # machine, and reads 10 KiB at a time.
 _TAR_OPTIONS = "--force-local --blocking-factor=512 --numeric-owner"
@@ -141,11 +139,7 @@ def _listing(store: Store, tree_id: str) -> bytes:
 
 
 def _archive(store: Store, tree_id: str, archive: str) -> None:
-    """The tree lies in the archive; as that of a commit, for then its files have the commit's time."""
-    signed = f"git-orch <> {_FILE_TIME_S} +0000"
-    commit = f"tree {tree_id}\nauthor {signed}\ncommitter {signed}\n\n".encode("ascii")
-    dated = store.git().run("hash-object", "-t", "commit", "-w", "--stdin", stdin=commit).decode("ascii").strip()
-    done = store.git().attempt("archive", "--format=tar", "-o", archive, dated, timeout_s=_TIMEOUT_S)
+    done = store.git().attempt("archive", "--format=tar", "-o", archive, tree_id, timeout_s=_TIMEOUT_S)
     if done.code != 0:
         store.fetch_missing(tree_id)
         raise Git.failure(("archive",), done, _TIMEOUT_S)

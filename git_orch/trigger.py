@@ -33,14 +33,15 @@ def main(argv: list[str]) -> None:
         return
     payload = read_payload(0, STDIN_S)
     cwd = folder(payload)
-    if not cwd or (event == "user-prompt-submit" and is_known(cwd, payload, env)):
+    if not cwd or is_in_a_tree(cwd) or (event == "user-prompt-submit" and is_known(cwd, payload, env)):
         return
     listed = settings_listed(cwd, env)
     if _ENABLED not in listed:
         return
     from git_orch import events
 
-    events.fire(event, cwd, payload, env)
+    fired = events.Fired(event=event, client=client(payload, env), session_id=session_id(payload))
+    events.fire(fired, cwd, env)
 
 
 def leave() -> NoReturn:
@@ -61,6 +62,15 @@ def settings_listed(cwd: str, env: Mapping[str, str]) -> bytes:
     except FileNotFoundError:
         return b""
     return done.stdout
+
+
+def is_in_a_tree(cwd: str) -> bool:
+    """Whether that is a tree of a review, and the client a reviewer, whatever it has made of its environment.
+
+    Its hooks fire no reviews, or reviews would fire reviews.
+    """
+    uid = os.geteuid() if os.name != "nt" else 0
+    return f"/git-orch-{uid}/" in os.path.realpath(cwd) + "/"
 
 
 def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:

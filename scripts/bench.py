@@ -1,8 +1,8 @@
 """Performance as ratios: each thing beside its plain counterpart, in turns, in one run; the medians are compared.
 
 The machines are shared and noisy, so a number of seconds says nothing; a ratio of two medians taken in turns does.
-Everything lies on tmpfs where there is one, and no tree is deleted between two measurements: on some file systems a tree
-made right after one was deleted takes up to six times as long.
+Everything lies on tmpfs where there is one, and no tree is deleted between two measurements: on some file systems a
+tree made right after one was deleted takes up to six times as long.
 """
 
 from __future__ import annotations
@@ -77,7 +77,12 @@ class World:
 
     def run(self, argv: list[str], *, cwd: Path, stdin: bytes = b"", **env: str) -> None:
         subprocess.run(
-            argv, cwd=cwd, env={**self.env, **env}, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True
+            argv,
+            cwd=cwd,
+            env={**self.env, **env},
+            input=stdin,
+            capture_output=True,
+            check=True,
         )
 
 
@@ -117,7 +122,11 @@ def edit(repo: Path, number: int, files: int) -> None:
     """That many files differ from what they ever were."""
     stamp = time.monotonic_ns()
     for index in range(number):
-        path = repo / f"d{index % (files // FOLDER_FILES):04d}" / f"f{index % (files // FOLDER_FILES) * FOLDER_FILES:05d}.py"
+        path = (
+            repo
+            / f"d{index % (files // FOLDER_FILES):04d}"
+            / f"f{index % (files // FOLDER_FILES) * FOLDER_FILES:05d}.py"
+        )
         path.write_text(f"# edited {stamp} {index}\n")
 
 
@@ -228,7 +237,7 @@ def trees(world: World, files: int) -> list[Ratio]:
     head = world.git(repo, "rev-parse", "HEAD^{tree}")
 
     def cold() -> None:
-        made = place.make_place(root, _run_id(world), "bench", opened.key)
+        made = place.make_place(root, _run_id(), "bench", opened.key)
         assert tree.materialize(opened.store, head, made, warm=False) == "cold"
 
     def plain() -> None:
@@ -252,14 +261,14 @@ def warm_trees(world: World, repo: Path, files: int) -> tuple[list[float], list[
     warm: list[float] = []
     added: list[float] = []
     current = world.git(repo, "rev-parse", "HEAD^{tree}")
-    made = place.make_place(root, _run_id(world), "bench", opened.key)
+    made = place.make_place(root, _run_id(), "bench", opened.key)
     tree.materialize(opened.store, current, made, warm=False)
     for _ in range(world.rounds):
         assert parking.park(made, opened.store, inspection.inspect(made, opened.store, current))
         edit(repo, 50, files)
         world.git(repo, "commit", "-qam", "fifty")
         current = world.git(repo, "rev-parse", "HEAD^{tree}")
-        made = place.make_place(root, _run_id(world), "bench", opened.key)
+        made = place.make_place(root, _run_id(), "bench", opened.key)
         start = time.perf_counter()
         assert tree.materialize(opened.store, current, made) == "warm"
         warm.append((time.perf_counter() - start) * 1000)
@@ -268,7 +277,7 @@ def warm_trees(world: World, repo: Path, files: int) -> tuple[list[float], list[
     return warm, added
 
 
-def _run_id(world: World) -> str:
+def _run_id() -> str:
     from git_orch import registry
 
     return registry.make_run_id()
@@ -289,8 +298,20 @@ def memory(world: World) -> list[Ratio]:
         supervisor = wait_for(lambda: _supervisor(world, repo))
         guardian = wait_for(lambda: _child(supervisor))
         return [
-            Ratio(name="memory of a supervisor / bare interpreter", ours=[pss(supervisor)], plain=[pss(bare.pid)], most=2.0, unit="MiB"),
-            Ratio(name="memory of its guardian / bare interpreter", ours=[pss(guardian)], plain=[pss(bare.pid)], most=2.0, unit="MiB"),
+            Ratio(
+                name="memory of a supervisor / bare interpreter",
+                ours=[pss(supervisor)],
+                plain=[pss(bare.pid)],
+                most=2.0,
+                unit="MiB",
+            ),
+            Ratio(
+                name="memory of its guardian / bare interpreter",
+                ours=[pss(guardian)],
+                plain=[pss(bare.pid)],
+                most=2.0,
+                unit="MiB",
+            ),
         ]
     finally:
         world.orch(repo, "stop", "--all")
@@ -340,7 +361,9 @@ def sweep(world: World, entries: int) -> list[Ratio]:
 
     def make() -> None:
         for _ in range(entries):
-            intent = launch.prepare(opened.layout, opened.settings, target, order, str(world.root), opened.book.instance)
+            intent = launch.prepare(
+                opened.layout, opened.settings, target, order, str(world.root), opened.book.instance
+            )
             os.close(opened.book.publish(intent).fd)
             runs.write(intent.run_dir, runs.RECORD, {**intent.to_json(), "status": "done", "verdict": "pass"})
 
@@ -354,7 +377,15 @@ def sweep(world: World, entries: int) -> list[Ratio]:
     plain = timed(read)
     ours = timed(lambda: reaper.sweep(opened))
     left = len(registry.Registry(opened.book.live, opened.key, opened.book.instance).run_ids())
-    return [Ratio(name=f"sweep of {entries} ended entries / reading them", ours=[ours], plain=[plain], most=3.0, detail=f"{left} left")]
+    return [
+        Ratio(
+            name=f"sweep of {entries} ended entries / reading them",
+            ours=[ours],
+            plain=[plain],
+            most=3.0,
+            detail=f"{left} left",
+        )
+    ]
 
 
 def main() -> int:

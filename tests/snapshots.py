@@ -73,4 +73,4 @@ def content(repo: Repo, tree_id: str, path: str) -> bytes:
 
 def mode(repo: Repo, tree_id: str, path: str) -> str:
     """The mode of a path of a tree in the store, as git writes it."""
-    return next(f"{entry.mode:06o}" for entry in store_of(repo).entries(tree_id) if entry.path == path)
+    return next(entry.mode for entry in store_of(repo).entries(tree_id) if entry.path == path)

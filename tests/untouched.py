@@ -59,7 +59,9 @@ def _files(folder: Path) -> Iterator[Path]:
     for top, names, files in os.walk(folder):
         names[:] = [name for name in names if name not in OURS and name != ".git"]
         here = Path(top)
-        yield from (here / name for name in (*files, *names) if not (here / name).is_dir() or (here / name).is_symlink())
+        yield from (
+            here / name for name in (*files, *names) if not (here / name).is_dir() or (here / name).is_symlink()
+        )
 
 
 def _digest(path: Path) -> str:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from git_orch import registry, report, runs
+from git_orch import keeping, registry, report, runs
 from git_orch.commands import following, history, speaking
 from git_orch.errors import NoSuchRun
 from git_orch.formats import blocks
@@ -58,10 +58,17 @@ def _view(found: Report, facts: Json, coverage: bool) -> ShowView:
         fired_by=_fired_by(facts),
         contained=_contained(facts),
         usage=Usage(cpu_s=facts.get("cpu_s", 0.0), peak_rss_bytes=facts.get("peak_rss_bytes", 0)),
-        files=history.home_short(found.run_dir) + "/",
+        files=_files(found),
         found=tuple(FoundRow(finding=finding) for finding in found.findings),
         all_skipped=coverage,
     )
+
+
+def _files(found: Report) -> str:
+    """Where the run's records lie, and its trees where they were kept."""
+    kept = keeping.folder(os.path.dirname(os.path.dirname(found.run_dir)), found.run_id)
+    places = [found.run_dir, *([kept] if os.path.isdir(kept) else [])]
+    return ", ".join(history.home_short(place) + "/" for place in places)
 
 
 def _fired_by(facts: Json) -> str:

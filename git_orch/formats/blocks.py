@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from git_orch.formats.excerpt import excerpt, gutter
-from git_orch.formats.terminal import Terminal, cells, wrap
 from git_orch.formats.masking import masked
+from git_orch.formats.terminal import Terminal, cells, wrap
 from git_orch.formats.words import plural, source_of
 from git_orch.model import Record
 

@@ -85,9 +85,9 @@ def _play(
 def _answer(line: str, event: str, repository: str, env: Mapping[str, str]) -> int | Misfired:
     """How many milliseconds the client would have waited: for the end of the hook and of all three pipes."""
     start = time.monotonic()
-    done = proc.run(
-        ["sh", "-c", _INTO, repository, line], env=env, stdin=_payload(event, repository), timeout_s=_HOOK_TIMEOUT_S
-    )
+    argv = ["sh", "-c", _INTO, repository, line]
+    command = proc.Command(argv=argv, env=env, stdin=_payload(event, repository), to_the_end=True)
+    done = proc.run_together([command], timeout_s=_HOOK_TIMEOUT_S)[0]
     took_s = time.monotonic() - start
     if done.timed_out:
         return Misfired(reason=f"{event} was not back after {_HOOK_TIMEOUT_S:.0f} s")

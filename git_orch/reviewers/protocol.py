@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
         from_agent: bool
 
-        def argv(self, settings: ReviewerSettings, env: Mapping[str, str]) -> tuple[str, ...]:
+        def argv(self, settings: ReviewerSettings, env: Mapping[str, str], /) -> tuple[str, ...]:
             """The command line; it runs in the tree, the request is in its environment."""
 
 
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Isolated: nothing of the tree that it runs in, nor of PYTHONPATH, is imported.
 _RUN_STATIC = (
-    "import sys; sys.path.append(sys.argv.pop(1)); import os; from git_orch.reviewers.static.__main__ import main; sys.exit(main(os.environ))"
+    "import os, sys; sys.path.append(sys.argv.pop(1)); "
+    "from git_orch.reviewers.static.__main__ import main; sys.exit(main(os.environ))"
 )
 
 
@@ -35,7 +36,7 @@ class _Static:
 
     from_agent = False
 
-    def argv(self, settings: ReviewerSettings, env: Mapping[str, str]) -> tuple[str, ...]:
+    def argv(self, _settings: ReviewerSettings, _env: Mapping[str, str]) -> tuple[str, ...]:
         return (proc.interpreter(), "-I", "-c", _RUN_STATIC, _PACKAGE_PARENT)
 
 

@@ -197,6 +197,12 @@ class Reviewer:
         with Path(path).open("ab") as file:
             file.write(b"edited by the reviewer\n")
 
+    def do_disguise(self, path: str) -> None:
+        """Another content of the same size, with the same time of writing."""
+        before = os.stat(path)
+        Path(path).write_bytes(b"#" * before.st_size)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
     def do_delete(self, path: str) -> None:
         Path(path).unlink()
 

@@ -28,7 +28,7 @@ INDEX = {
 
 NOTHING = st.just("")
 WHAT = st.one_of(
-    st.tuples(st.just("write"), st.sampled_from(NAMES), st.sampled_from(CONTENTS)),
+    st.tuples(st.sampled_from(("write", "write long ago")), st.sampled_from(NAMES), st.sampled_from(CONTENTS)),
     st.tuples(st.just("remove"), st.sampled_from(NAMES), NOTHING),
     st.tuples(st.just("link"), st.sampled_from(NAMES), st.sampled_from(("d", "nowhere", "a"))),
     st.tuples(st.just("chmod"), st.sampled_from(NAMES), NOTHING),
@@ -53,9 +53,11 @@ def do(repo: Repo, step: tuple[str, str, str]) -> None:
     """One step of a person or an agent; one that makes no sense at this moment does nothing."""
     what, name, other = step
     path = repo.path / name
-    if what == "write":
+    if what.startswith("write"):
         make_room(path)
         path.write_bytes(RULES.get(name, {}).get(other, other).encode())
+        if what == "write long ago":  # git believes its index of such a file, and reads a young one again
+            os.utime(path, (1_700_000_000, 1_700_000_000))
     elif what == "link":
         make_room(path)
         path.symlink_to(other)

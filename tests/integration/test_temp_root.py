@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from git_orch.disposal import dispose
 from git_orch.errors import EnvironmentProblem
 from git_orch.place import check_space, make_place, temp_root
 from git_orch.registry import make_run_id
@@ -62,12 +63,18 @@ def test_one_that_has_room_for_some(small: Path) -> None:
     in_child(action)
 
 
-def test_one_that_fills_up_before_the_place_is_made(small: Path) -> None:
+@pytest.mark.parametrize(("inodes", "left"), [(3, 0), (4, 1)])
+def test_one_that_fills_up_while_the_place_is_made(small: Path, inodes: int, left: int) -> None:
+    """What is there of the run by then is disposed of like any other."""
+
     def action() -> None:
-        mount_tmpfs(small, "4m,nr_inodes=4")
+        mount_tmpfs(small, f"4m,nr_inodes={inodes}")
         root = temp_root({"TMPDIR": str(small)})
+        run_id = make_run_id()
         with pytest.raises(EnvironmentProblem, match="No space left on device"):
-            make_place(root, make_run_id(), "static", KEY)
+            make_place(root, run_id, "static", KEY)
+        assert len(os.listdir(root)) == left
+        assert dispose(root, run_id, KEY) == ("disposed" if left else "absent")
         assert os.listdir(root) == []
 
     in_child(action)

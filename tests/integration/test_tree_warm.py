@@ -286,9 +286,9 @@ def test_a_tree_that_cannot_be_brought_up_to_date_is_made_anew(repo: Repo) -> No
 
 
 def test_files_that_were_just_made_are_older_than_their_index(repo: Repo) -> None:
-    """By the second: git reads what is as new as its index again, and a warm start may follow at once."""
+    """By the second, as some gits compare: they would read all of them again in a warm start that follows at once."""
     repo.write("a", "x\n")
     tree_id, store = tree_of(repo), store_of(repo)
     parked(store, tree_id)
     (slot,) = slots()
-    assert (slot / "tree/a").stat().st_mtime < (slot / "index").stat().st_mtime - 2
+    assert int((slot / "tree/a").stat().st_mtime) < int((slot / "index").stat().st_mtime)

@@ -14,8 +14,9 @@ def source(path: str, first: int, last: int) -> list[str] | None:
     return LINES[first - 1 : last] if path == "a.py" else None
 
 
-def secret(**place: int) -> Finding:
-    return Finding(path="a.py", message="m", rule="secret-aws", **place)
+def secret(start_line: int, end_line: int = 0, start_column: int = 0, end_column: int = 0) -> Finding:
+    place = Finding(path="a.py", message="m", rule="secret-aws", start_line=start_line, end_line=end_line)
+    return place.replace(start_column=start_column, end_column=end_column)
 
 
 @pytest.mark.parametrize(
