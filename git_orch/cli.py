@@ -1,83 +1,81 @@
-"""The command line: options in, one call, an exit status out. Every error becomes one sentence here."""
+"""The command line: what each verb takes, and one call. `entry` begins here and tells the errors."""
 
 from __future__ import annotations
 
 import os
-import sys
-from typing import Annotated, Optional
+from collections.abc import Callable
+from typing import Annotated, Any
 
-import click
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from git_orch import __version__, request
-from git_orch.commands import speaking
-from git_orch.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, OrchError, UsageError
-from git_orch.install import launcher
+from git_orch import __version__, formats
+from git_orch.commands import helping, install, speaking
+from git_orch.errors import UsageError
 
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+FORMATS = "text, concise, json, jsonl, sarif, rdjson or github"
+
+Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"{FORMATS}.")]
+TextOrJson = Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+Run = Annotated[str, typer.Argument(metavar="[RUN]")]
+
+
+class Verb(TyperCommand):
+    """A verb whose help is laid out as all of git-orch's text is."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, without its last line end."""
+        return helping.of_verb(self, ctx.info_name or "", dict(os.environ))
+
+
+class Verbs(TyperGroup):
+    """All verbs; a wrong one is answered with the one that was perhaps meant."""
+
+    def get_help(self, ctx: Any) -> str:  # noqa: ARG002 - as typer calls it
+        """The overview of the verbs, without its last line end."""
+        return helping.of_all(self, dict(os.environ))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb, by its name.
+
+        Raises:
+            UsageError: there is none of that name.
+        """
+        if args[0] not in self.commands:
+            raise UsageError(
+                f"no verb `{args[0]}`{helping.perhaps(args[0], self.commands)}", "git orch help lists what there is"
+            )
+        return super().resolve_command(ctx, args)
+
+
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
-    name="git orch",
-    help="Reviews the exact tree an agent left, off to the side.",
+    cls=Verbs,
     add_completion=False,
-    no_args_is_help=False,
     invoke_without_command=True,
     rich_markup_mode=None,
     context_settings=_CONTEXT,
 )
-FORMATS = "text, concise, json, jsonl, sarif, rdjson or github"
-
-Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"{FORMATS}.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
-RunName = Annotated[Optional[str], typer.Argument(metavar="[RUN]", help="Four or more hex digits of a run, or `last`.")]
 
 
-def main() -> None:
-    """Run the command line and exit. Never shows a traceback but for a bug."""
-    sys.exit(run(sys.argv[1:], dict(os.environ)))
+def verb(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The function is what the verb of that name does."""
+    return app.command(name, cls=Verb, context_settings=_CONTEXT)
 
 
-def run(argv: list[str], env: dict[str, str]) -> int:
-    """The command has run; gives the exit status of design 10."""
-    env = request.without_ours(env)
-    os.environ.clear()
-    os.environ.update(env)
-    as_json = "--json" in argv or any(
-        word == "--format=json" or (word == "--format" and following == "json")
-        for word, following in zip(argv, [*argv[1:], ""], strict=True)
-    )
-    launcher.refresh(env)
+def call(argv: list[str]) -> int:
+    """The verb has done its work; gives its exit status.
+
+    Raises:
+        OrchError: it could not, or the words make no sense.
+    """
     try:
-        return int(app(argv, standalone_mode=False, obj=argv) or 0)
-    except OrchError as error:
-        return speaking.fail(error, as_json=as_json)
-    except (click.Abort, KeyboardInterrupt):
-        return EXIT_INTERRUPTED
-    except click.ClickException as error:
-        return speaking.fail(_usage(error), as_json=as_json)
-    except BrokenPipeError:
-        speaking.quiet_end()
-        return 0
-    except Exception:  # the one place: a bug is told as a report that can be sent as it is
-        return _bug(argv)
-
-
-def _usage(error: click.ClickException) -> UsageError:
-    context = getattr(error, "ctx", None)
-    where = context.command_path if context is not None else "git orch"
-    message = error.format_message().rstrip(".")
-    return UsageError(message[:1].lower() + message[1:], f"{where} -h shows what it takes")
-
-
-def _bug(argv: list[str]) -> int:
-    import platform
-    import traceback
-
-    speaking.tell(
-        "git-orch: this is a bug in git-orch; nothing of yours was changed. Please report it with what follows:\n\n"
-        f"git-orch {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
-        f"git orch {' '.join(argv)}\n{traceback.format_exc()}"
-    )
-    return EXIT_BUG
+        return int(app(argv, prog_name="git orch", standalone_mode=False, obj=argv) or 0)
+    except typer.TyperException as error:
+        raise helping.usage_error(error, argv) from error
+    except typer.Abort:
+        raise KeyboardInterrupt from None
 
 
 @app.callback()
@@ -85,7 +83,7 @@ def overview(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Reviews the exact tree an agent left, off to the side. Without a verb: where you are and what to type next."""
+    """Reviews the exact tree that you or an agent left, off to the side, and leaves nothing behind."""
     if version:
         speaking.line(f"git-orch {__version__}")
         raise typer.Exit(0)
@@ -95,32 +93,52 @@ def overview(
         raise typer.Exit(status.overview(dict(os.environ)))
 
 
-@app.command(context_settings={**_CONTEXT, "ignore_unknown_options": False})
-def review(
+@verb("review")
+def review(  # noqa: PLR0913, PLR0917 - the options are read from it
     context: typer.Context,
-    words: Annotated[Optional[list[str]], typer.Argument(metavar="[REV|A..B] [-- PATHSPEC...]")] = None,
-    base: Annotated[str, typer.Option(metavar="REV", help="Compare with this revision.")] = "",
-    staged: Annotated[bool, typer.Option(help="What is staged, instead of the work tree.")] = False,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[REV | A..B] [-- PATHSPEC...]")] = None,
+    base: Annotated[str, typer.Option("--base", metavar="REV", help="Compare with this revision.")] = "",
+    staged: Annotated[bool, typer.Option("--staged", help="What is staged, instead of the work tree.")] = False,
     all_files: Annotated[bool, typer.Option("--all-files", help="Every file, as if all were new.")] = False,
-    reviewer: Annotated[Optional[list[str]], typer.Option(metavar="NAME", help="Who reviews; may be repeated.")] = None,
+    reviewer: Annotated[
+        list[str] | None, typer.Option("--reviewer", metavar="NAME", help="Who reviews; may be repeated.")
+    ] = None,
     detach: Annotated[bool, typer.Option("-d", "--detach", help="Print the run-id and return at once.")] = False,
-    foreground: Annotated[bool, typer.Option("--foreground", help="Supervise in this process; for debugging.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Review again what was reviewed already.")] = False,
-    timeout: Annotated[str, typer.Option(metavar="DURATION", help="For each reviewer: 90, 90s, 10m.")] = "",
-    format: Format = "text",
-    json: AsJson = False,
-    dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Say what would be sent to whom; start nothing.")] = False,
-    fail_on: Annotated[str, typer.Option(metavar="SEVERITY", help="blocking, advisory, nit or never.")] = "",
-    disposition: Annotated[str, typer.Option(metavar="WHAT", help="What becomes of the tree: discard or preserve.")] = "discard",
+    dry_run: Annotated[
+        bool, typer.Option("-n", "--dry-run", help="Say what would be sent to whom; start nothing.")
+    ] = False,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="DURATION", help="For each reviewer: 90, 90s, 10m.")
+    ] = "",
+    format_name: Format = "text",
+    as_json: AsJson = False,
+    fail_on: Annotated[
+        str,
+        typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 from here on: blocking, advisory, nit or never."),
+    ] = "",
+    disposition: Annotated[
+        str, typer.Option("--disposition", metavar="WHAT", help="What becomes of the trees: discard or preserve.")
+    ] = "discard",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Also what was reviewed already.")] = False,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Supervise in this process; for finding faults in git-orch.")
+    ] = False,
 ) -> int:
-    """Review the uncommitted work tree, a revision or a range."""
+    """Review the uncommitted work tree, or what the arguments name, and tell the verdict.
+
+    REV is a branch, compared with where it left the default branch, or any other commit, compared with its first
+    parent. A..B is what B has changed since it left A. PATHSPEC is as git has it.
+
+    The command follows the run to its end: Ctrl-C leaves it running, twice within two seconds cancels it.
+
+    It exits with 0 pass, 1 findings, 2 usage, 4 the machine does not allow it, 5 not reviewed, 6 nothing to review,
+    130 interrupted.
+    """
     from git_orch import config
     from git_orch.commands import review as command
     from git_orch.target import Question
 
     rev, pathspec = _rev_and_paths(words or [], context.obj)
-    if disposition not in ("discard", "preserve"):
-        raise UsageError(f"--disposition: `{disposition}` is neither discard nor preserve")
     return command.review(
         command.Options(
             question=Question(rev=rev, base=base, staged=staged, all_files=all_files),
@@ -128,11 +146,11 @@ def review(
             detach=detach,
             foreground=foreground,
             timeout_s=config.seconds("--timeout", timeout) if timeout else None,
-            format=_format(format, json),
+            format_name=formats.known("json" if as_json else format_name),
             dry_run=dry_run,
             pathspec=pathspec,
             fail_on=config.threshold("--fail-on", fail_on) if fail_on else None,
-            disposition="preserve" if disposition == "preserve" else "discard",
+            disposition=command.disposition(disposition),
             fresh=fresh,
         ),
         dict(os.environ),
@@ -140,131 +158,137 @@ def review(
 
 
 def _rev_and_paths(words: list[str], typed: list[str]) -> tuple[str, tuple[str, ...]]:
-    """The revision and the pathspecs; click has taken the `--` away, so it is looked up in what was typed."""
+    """The revision and the pathspecs; typer has taken the `--` away, so it is looked up in what was typed."""
     paths = typed[typed.index("--") + 1 :] if "--" in typed else []
     revs = words[: len(words) - len(paths)] if paths else words
     if len(revs) > 1:
-        raise UsageError(f"`{revs[1]}`: only one revision or range", "paths come after --")
+        raise UsageError(f"`{revs[1]}`: one revision or range at a time", "paths come after --")
     return (revs[0] if revs else ""), tuple(paths)
 
 
-def _format(name: str, as_json: bool) -> str:
-    from git_orch import formats
-
-    name = "json" if as_json else name
-    if name not in formats.NAMES:
-        raise UsageError(f"no format `{name}`", f"one of: {' '.join(formats.NAMES)}")
-    return name
-
-
-@app.command()
+@verb("status")
 def status(
     line: Annotated[bool, typer.Option("--line", help="One short line, for a prompt or a status bar.")] = False,
-    format: Annotated[str, typer.Option(metavar="FORMAT", help="text or json.")] = "text",
-    json: AsJson = False,
-    session: Annotated[str, typer.Option(metavar="ID", help="Only the runs of that session.")] = "",
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="Only the runs of that session.")] = "",
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="CPU time and memory as well.")] = False,
+    format_name: TextOrJson = "text",
+    as_json: AsJson = False,
 ) -> int:
-    """What ran here, what runs, and what it found."""
+    """Tell what ran here, what runs, and what it found."""
     from git_orch.commands import status as command
 
     if line:
-        return command.line(dict(os.environ))
-    return command.status(dict(os.environ), as_json=_is_json(format, json), session=session, verbose=verbose)
+        from git_orch.commands import status_line
+
+        return status_line.line(dict(os.environ))
+    return command.status(
+        dict(os.environ), as_json=helping.is_json(format_name, as_json), session=session, verbose=verbose
+    )
 
 
-@app.command()
+@verb("show")
 def show(
-    run: RunName = None,
-    format: Format = "text",
-    json: AsJson = False,
+    name: Annotated[str, typer.Argument(metavar="[RUN | FINDING]")] = "",
     coverage: Annotated[bool, typer.Option("--coverage", help="Name every path that was left out.")] = False,
+    format_name: Format = "text",
+    as_json: AsJson = False,
 ) -> int:
-    """A run in full: what it looked at, what it found, what it cost."""
+    """Show a run in full, or one of its findings.
+
+    RUN is four or more hex digits of a run, or `last`; without it the newest of this worktree. FINDING is the word in
+    the brackets of `blocking[kmzv]`.
+    """
     from git_orch.commands import show as command
 
-    return command.show(run, dict(os.environ), format=_format(format, json), coverage=coverage)
+    return command.show(
+        name, dict(os.environ), format_name=formats.known("json" if as_json else format_name), coverage=coverage
+    )
 
 
-@app.command()
+@verb("wait")
 def wait(
-    run: RunName = None,
-    timeout: Annotated[str, typer.Option(metavar="DURATION", help="Give up waiting after that long.")] = "",
-    format: Format = "text",
-    json: AsJson = False,
+    run: Annotated[str, typer.Argument(metavar="[RUN | REV]")] = "",
+    timeout: Annotated[str, typer.Option("--timeout", metavar="DURATION", help="Wait no longer than that.")] = "",
+    format_name: Format = "text",
+    as_json: AsJson = False,
 ) -> int:
-    """Follow a run to its end and exit as its verdict does."""
-    from git_orch import config
+    """Follow a run to its end and exit as its verdict does.
+
+    With REV the newest run that reviewed it. When the time is up the run goes on, and the exit status is 5.
+    """
     from git_orch.commands import wait as command
 
-    timeout_s = config.seconds("--timeout", timeout) if timeout else None
-    return command.wait(run, dict(os.environ), timeout_s=timeout_s, format=_format(format, json))
+    return command.wait(run, dict(os.environ), timeout=timeout, format_name="json" if as_json else format_name)
 
 
-@app.command()
+@verb("logs")
 def logs(
-    run: RunName = None,
+    run: Run = "",
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the run ends.")] = False,
-    reviewer: Annotated[str, typer.Option(metavar="NAME", help="Only what this one wrote.")] = "",
+    reviewer: Annotated[str, typer.Option("--reviewer", metavar="NAME", help="Only what this one wrote.")] = "",
     raw: Annotated[bool, typer.Option("--raw", help="Control characters as they are.")] = False,
 ) -> int:
-    """What a run's reviewers wrote."""
+    """Print what the reviewers of a run wrote."""
     from git_orch.commands import logs as command
 
     return command.logs(run, dict(os.environ), follow=follow, reviewer=reviewer, raw=raw)
 
 
-@app.command()
+@verb("stop")
 def stop(
-    run: RunName = None,
+    run: Run = "",
     everything: Annotated[bool, typer.Option("--all", help="Every live run of this repository.")] = False,
 ) -> int:
-    """End a run and all that it started."""
+    """End a run and all that it started; one that has ended is no error."""
     from git_orch.commands import stop as command
 
     return command.stop(run, dict(os.environ), everything=everything)
 
 
-@app.command()
+@verb("sweep")
 def sweep(
-    format: Annotated[str, typer.Option(metavar="FORMAT", help="text or json.")] = "text",
-    json: AsJson = False,
-    force: Annotated[str, typer.Option(metavar="RUN", help="Kill this run's supervisor, then take it away.")] = "",
+    force: Annotated[str, typer.Option("--force", metavar="RUN", help="End a run that `stop` cannot end.")] = "",
+    format_name: TextOrJson = "text",
+    as_json: AsJson = False,
 ) -> int:
-    """Take away what dead supervisors left behind."""
+    """Take away what dead supervisors left behind, and old runs. A run that lives is left alone."""
     from git_orch.commands import sweep as command
 
-    return command.sweep(dict(os.environ), as_json=_is_json(format, json), force=force)
+    return command.sweep(dict(os.environ), as_json=helping.is_json(format_name, as_json), force=force)
 
 
-@app.command()
-def schema(name: Annotated[str, typer.Argument(metavar="NAME")]) -> int:
-    """Print the JSON Schema of what a command prints or a reviewer answers."""
-    from git_orch import formats
-
-    speaking.say(formats.schema(name))
-    return 0
+verb("install")(install.install)
+verb("uninstall")(install.uninstall)
 
 
-@app.command(name="hook", context_settings={**_CONTEXT, "ignore_unknown_options": True})
-def hook_event(event: Annotated[str, typer.Argument(metavar="EVENT")]) -> int:
-    """Do what the hook EVENT does; clients run the launcher instead, which is faster."""
+@verb("hook")
+def hook(event: Annotated[str, typer.Argument(metavar="EVENT")] = "") -> int:
+    """Do what a client's hook does: stop, session-start or user-prompt-submit.
+
+    Reads the client's JSON from standard input; exits with 0 whatever comes. Clients start the launcher instead, which
+    is faster.
+    """
     from git_orch import trigger
 
     if event not in trigger.EVENTS:
-        raise UsageError(f"no event `{event}`", f"one of: {' '.join(trigger.EVENTS)}")
+        raise UsageError(f"no event `{event}`" if event else "which event?", f"one of: {' '.join(trigger.EVENTS)}")
     trigger.main(["hook", event])
     return 0
 
 
-@app.command(name="help")
-def help_text(verb: Annotated[Optional[str], typer.Argument(metavar="[VERB]")] = None) -> int:
-    """Print what a verb does and takes."""
-    app([verb, "-h"] if verb else ["-h"], standalone_mode=False)
+@verb("schema")
+def schema(name: Annotated[str, typer.Argument(metavar="NAME")] = "") -> int:
+    """Print a JSON Schema: review, finding, status, answer or error.
+
+    `answer` is what a reviewer prints, the others what commands print with --format json.
+    """
+    speaking.say(formats.schema(name))
     return 0
 
 
-def _is_json(name: str, as_json: bool) -> bool:
-    if name not in ("text", "json"):
-        raise UsageError(f"no format `{name}`", "one of: text json")
-    return as_json or name == "json"
+@verb("help")
+def help_on(name: Annotated[str, typer.Argument(metavar="[VERB]")] = "") -> int:
+    """Print this overview, or what a verb does and takes."""
+    if name in ("", "orch"):
+        return call(["-h"])
+    return call([name, "-h"])

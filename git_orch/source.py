@@ -16,12 +16,14 @@ class Source:
     """The text of a tree's files.
 
     The store is opened by libgit2: it has no extension that libgit2 does not know, and sees every object by its
-    alternates. A SHA-256 store is read by git itself, with the same answers.
+    alternates. A SHA-256 store is read by git itself, with the same answers. Once the tree is gone (it was never
+    committed, and the store was packed since), the evidence that was kept of `run_id` has the changed files.
     """
 
-    def __init__(self, store: Store, tree_id: str) -> None:
+    def __init__(self, store: Store, tree_id: str, run_id: str = "") -> None:
         self._store = store
         self._tree_id = tree_id
+        self._run_id = run_id
         self._read: dict[str, list[str] | None] = {}
 
     def __call__(self, path: str, first: int, last: int) -> list[str] | None:
@@ -43,8 +45,15 @@ class Source:
         return bytes(entry.data) if isinstance(entry, pygit2.Blob) else None
 
     def _by_git(self, path: str) -> bytes | None:
+        found = self._at(self._tree_id, path)
+        if found is None and self._run_id:
+            kept = self._store.evidence(self._run_id)
+            found = self._at(kept.tree, path) if kept is not None else None
+        return found
+
+    def _at(self, tree_id: str, path: str) -> bytes | None:
         try:
-            oid = self._store.git().line("rev-parse", "--verify", "--quiet", encode(f"{self._tree_id}:{path}"))
+            oid = self._store.git().line("rev-parse", "--verify", "--quiet", encode(f"{tree_id}:{path}"))
             return self._store.blob(oid)
         except GitError:
             return None

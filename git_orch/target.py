@@ -59,7 +59,7 @@ def resolve(question: Question, workspace: Workspace) -> Target:
 
 def _of_worktree(question: Question, workspace: Workspace) -> Target:
     if not workspace.layout.worktree:
-        raise UsageError("a bare repository has no work tree", "name a revision: git orch review REV")
+        raise UsageError("there is no work tree here", "name a revision: git orch review REV")
     head = commit_of(workspace.git, "HEAD")
     base = _asked_base(question, workspace) or _worktree_base(workspace, head)
     place, store = workspace.layout, workspace.store
@@ -264,9 +264,11 @@ def _verify(git: Git, name: str) -> str:
 
 def _commit(git: Git, name: str) -> str:
     found = commit_of(git, name)
-    if not found:
-        raise UsageError(f"`{name}` is no revision here", "for a path, write it after --")
-    return found
+    if found:
+        return found
+    if name == "HEAD":
+        raise UsageError("there is no commit yet", "git orch review takes all files as new")
+    raise UsageError(f"`{name}` is no revision here", "for a path, write it after --")
 
 
 def _range(text: str) -> tuple[str, str, str]:
@@ -300,8 +302,16 @@ def _nothing_to_review(question: Question, target: Target, workspace: Workspace)
         return NothingToReview(f"nothing to review: {question.rev} is as {target.base.name}{at}")
     what = "nothing is staged that is not in" if question.staged else "the working tree is as"
     said = f"nothing to review: {what} {target.base.name}{at}"
+    if not target.base.commit and not target.head:
+        said = "nothing to review: there is no commit yet, and " + (
+            "nothing is staged" if question.staged else "no file"
+        )
     if target.skipped:
         one, more = target.skipped[0], len(target.skipped) - 1
         return NothingToReview(said, f"left out: {one.path}: {one.reason}" + (f", and {more} more" if more else ""))
-    trunk = _short(_trunk(workspace.git)) or "BASE"
-    return NothingToReview(said, f"for the commits of this branch: git orch review {trunk}..")
+    trunk = _trunk(workspace.git)
+    if not target.head:
+        return NothingToReview(said)
+    if trunk and commit_of(workspace.git, trunk) != target.head:
+        return NothingToReview(said, f"for the commits of this branch: git orch review {_short(trunk)}..")
+    return NothingToReview(said, "for the last commit: git orch review HEAD")

@@ -156,7 +156,7 @@ def fire(world: World, repo: Path, event: str, session: str = "bench") -> None:
     world.run([*BARE, str(HOOK), event], cwd=repo, stdin=payload(repo, session))
 
 
-def settle(world: World, repo: Path) -> None:
+def settle(repo: Path) -> None:
     """No run of the repository is alive any more, so that none is measured along."""
     while any((repo / ".orch" / "pending").glob("*.json")):
         time.sleep(0.05)
@@ -181,7 +181,7 @@ def stop_hook(world: World, files: int) -> list[Ratio]:
         spent_plain = timed(plain)
         edit(repo, 5, files)
         spent = timed(lambda: fire(world, repo, "stop"))
-        settle(world, repo)
+        settle(repo)
         if number:
             ours.append(spent)
             theirs.append(spent_plain)
@@ -218,9 +218,9 @@ def many_untracked(world: World) -> list[Ratio]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{number}\n")
     spent = timed(lambda: fire(world, repo, "stop"))
-    settle(world, repo)
+    settle(repo)
     again = timed(lambda: fire(world, repo, "stop"))
-    settle(world, repo)
+    settle(repo)
     return [
         Ratio(name="Stop on 20,000 new files / its budget", ours=[spent], plain=[1000.0], most=1.0),
         Ratio(name="the same once more / its budget", ours=[again], plain=[1000.0], most=1.0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from git_orch.errors import UsageError
-from git_orch.formats.terminal import Terminal, shown
+from git_orch.formats.terminal import DEFAULT_WIDTH, Terminal, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,15 +65,39 @@ def _for_programs(report: Report, name: str, source: Source) -> str:
     raise UsageError(f"no format `{shown(name)}`", f"one of: {' '.join(NAMES)}")
 
 
+def known(name: str) -> str:
+    """The name itself, where it is one of a format.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if name in NAMES:
+        return name
+    import difflib
+
+    close = difflib.get_close_matches(name, NAMES, n=1)
+    perhaps = f"; perhaps you meant {close[0]}" if close else ""
+    raise UsageError(f"no format `{shown(name)}`{perhaps}", f"one of: {' '.join(NAMES)}")
+
+
 def error(problem: OrchError, as_json: bool) -> str:
     """The problem in words, with the way out below, or as the object of formats/schema/error.json."""
     if as_json:
         from git_orch.formats import json_
 
         return json_.document(json_.failure(problem))
-    lines = [*problem.message.splitlines(), *problem.hint.splitlines()] or [problem.code]
+    message, hint = problem.message.splitlines(), problem.hint.splitlines()
+    if len(message) == len(hint) == 1 and _reads_on(message[0], hint[0]):
+        message, hint = [f"{message[0]}: {hint[0]}"], []
+    lines = [*message, *hint] or [problem.code]
     indents = [_PREFIX, *[" " * len(_PREFIX)] * (len(lines) - 1)]
     return "".join(f"{indent}{shown(line)}\n" for indent, line in zip(indents, lines, strict=True))
+
+
+def _reads_on(message: str, hint: str) -> bool:
+    """Whether both are one line: they fit into one, and the hint is no command, which stands alone to be pasted."""
+    fits = len(_PREFIX) + len(message) + len(": ") + len(hint) <= DEFAULT_WIDTH
+    return fits and ": " not in message and message[-1:] not in ".?" and not hint.startswith("git ")
 
 
 def schema(name: str) -> str:
@@ -85,5 +109,5 @@ def schema(name: str) -> str:
     from importlib import resources
 
     if name not in SCHEMAS:
-        raise UsageError(f"no schema `{shown(name)}`", f"one of: {' '.join(SCHEMAS)}")
+        raise UsageError(f"no schema `{shown(name)}`" if name else "which schema?", f"one of: {' '.join(SCHEMAS)}")
     return resources.files(__name__).joinpath("schema", f"{name}.json").read_text(encoding="utf-8")

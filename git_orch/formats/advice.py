@@ -1,4 +1,4 @@
-"""What to type next: a command, whole, and what for."""
+"""What to type next: a command, whole, and what for. Only verbs that there are."""
 
 from __future__ import annotations
 
@@ -29,17 +29,35 @@ def usual_advice(report: Report) -> tuple[Advice, ...]:
     match report.verdict:
         case "findings":
             worst = by_weight(report.findings)[0].id if report.findings else ""
-            return (
-                Advice(command=f"git orch show {worst or run}", purpose="the whole argument"),
-                Advice(command=f'git orch dismiss {worst} --why "..."', purpose="if it is wrong: not told again"),
-            )[: 2 if worst else 1]
+            return (Advice(command=f"git orch show {worst or run}", purpose="the whole argument"),)
         case "unreviewed":
             return (
-                Advice(command=f"git orch logs {run}", purpose="what happened, step by step"),
+                Advice(command=f"git orch logs {run}", purpose="what its reviewers wrote"),
                 Advice(command="git orch review", purpose="ask again"),
             )
         case _:
             return ()
+
+
+def where_one_is(has_runs: bool) -> tuple[Advice, ...]:
+    """What there is to do in a repository."""
+    review = Advice(command="git orch review", purpose="review what is not committed")
+    if has_runs:
+        return (
+            review,
+            Advice(command="git orch show", purpose="the last run in full"),
+            Advice(command="git orch help", purpose="what else there is"),
+        )
+    return (
+        review,
+        Advice(command="git orch install", purpose="review each turn of an agent"),
+        Advice(command="git orch help", purpose="what else there is"),
+    )
+
+
+def outside() -> tuple[Advice, ...]:
+    """What there is to do where there is no repository."""
+    return (Advice(command="git orch help", purpose="what git-orch does"),)
 
 
 def next_steps(advice: Sequence[Advice], terminal: Terminal) -> list[str]:

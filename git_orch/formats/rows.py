@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from git_orch.formats.terminal import Mark
-    from git_orch.model import Verdict
 
 CTRL_C = "Ctrl-C: leave it running; twice: cancel it"
 _CTRL_C_SHORT = "Ctrl-C: leave it; twice: cancel it"
@@ -33,14 +32,6 @@ _DOING = 38
 _DETAIL_LEAST = 24
 _REASON_LINES = 3
 _RAGGED = 8  # cells that a line may lose where it is broken at a space
-
-
-VERDICT_MARKS: dict[Verdict, Mark] = {
-    "pass": "pass",
-    "findings": "no",
-    "unreviewed": "unreviewed",
-    "nothing-to-review": "skipped",
-}
 
 
 class Progress(Record):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from git_orch.formats.advice import Advice, next_steps
 from git_orch.formats.found import FoundRow, found_lines
 from git_orch.formats.paragraphs import joined, plain, sentences
-from git_orch.formats.rows import VERDICT_MARKS, outcome_mark
-from git_orch.formats.terminal import Terminal, mark_style, pad, wrap
+from git_orch.formats.rows import outcome_mark
+from git_orch.formats.terminal import VERDICT_MARKS, Terminal, mark_style, pad, wrap
 from git_orch.formats.text import skip_lines
 from git_orch.formats.words import file_count, plural, short_id, size, why_all_silent, why_unreviewed
 from git_orch.model import Record, Report, Usage

@@ -1,7 +1,6 @@
-"""Where one is: `git orch status`, and its one line for a prompt.
+"""Where one is: `git orch status`.
 
-The records hold what the command has found out; a part that is empty has no line. Nothing here costs an import that
-`status --line` would feel: it is run at every prompt.
+The records hold what the command has found out; a part that is empty has no line.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from git_orch.formats.advice import Advice, next_steps
 from git_orch.formats.columns import Cell, Column, table
 from git_orch.formats.found import FoundRow, found_lines
 from git_orch.formats.paragraphs import joined, plain, sentences
-from git_orch.formats.rows import VERDICT_MARKS
 from git_orch.formats.terminal import Terminal, mark_style
 from git_orch.formats.words import age, short_id
 from git_orch.model import Record
@@ -19,10 +17,8 @@ from git_orch.runs import short
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
 
     from git_orch.formats.terminal import Mark
-    from git_orch.model import Verdict
 
 _RUN_COLUMNS = (
     Column(title="RUN"),
@@ -64,16 +60,6 @@ class StatusView(Record):
     advice: tuple[Advice, ...] = ()
 
 
-class LineView(Record):
-    """What `status --line` shows: open findings, how long the live run has gone on, the day's money as printed."""
-
-    blocking: int = 0
-    advisory: int = 0
-    verdict: Verdict | Literal[""] = ""
-    running_s: float | None = None
-    cost: str = ""
-
-
 def status_text(view: StatusView, terminal: Terminal) -> str:
     """Branch and tree, what holds of them, open findings, runs, hooks, what the day has cost, what to type."""
     where = [*_where(view, terminal), *sentences(view.lines, terminal)]
@@ -102,19 +88,3 @@ def _run_cells(row: RunRow, terminal: Terminal) -> list[Cell]:
         *(Cell(text=terminal.sentence(text)) for text in texts),
         Cell(text=state, style=mark_style(row.mark), painted=1),
     ]
-
-
-def status_line(view: LineView, terminal: Terminal) -> str:
-    """Few cells for a prompt, without a line end: `✗1 ▲1 ⠹14s $0.41`; a lone mark where nothing is open."""
-    parts = [_counted("no", view.blocking, terminal), _counted("warning", view.advisory, terminal)]
-    if not any(parts) and view.verdict and view.running_s is None:
-        mark = VERDICT_MARKS[view.verdict]
-        parts.append(terminal.paint(terminal.mark(mark), mark_style(mark)))
-    if view.running_s is not None:
-        parts.append(terminal.mark("running", int(view.running_s)) + age(view.running_s).replace(" ", ""))
-    parts.append(terminal.sentence(view.cost))
-    return " ".join(filter(None, parts))
-
-
-def _counted(mark: Mark, count: int, terminal: Terminal) -> str:
-    return terminal.paint(f"{terminal.mark(mark)}{count}", mark_style(mark)) if count else ""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal, TextIO
 
+    from git_orch.model import Verdict
+
     Mark = Literal["pass", "no", "warning", "unreviewed", "skipped", "running", ""]
     Style = Literal["red", "yellow", "green", "cyan", ""]
 
@@ -27,6 +29,12 @@ ASCII_FRAMES = "|/-\\"
 _MARKS = {"pass": "✓", "no": "✗", "warning": "▲", "unreviewed": "?", "skipped": "–", "": " "}  # noqa: RUF001
 _ASCII_MARKS = {"pass": "+", "no": "x", "warning": "!", "unreviewed": "?", "skipped": "-", "": " "}
 _MARK_STYLES: dict[str, Style] = {"pass": "green", "no": "red", "warning": "yellow", "unreviewed": "yellow"}
+VERDICT_MARKS: dict[Verdict, Mark] = {
+    "pass": "pass",
+    "findings": "no",
+    "unreviewed": "unreviewed",
+    "nothing-to-review": "skipped",
+}
 _SGR = {"red": "31", "yellow": "33", "green": "32", "cyan": "36"}
 # No-break spaces, the ideographic space, and the two joiners that Persian, Indic scripts and emoji cannot do without.
 _INVISIBLE_BUT_FINE = frozenset("\u00a0\u202f\u3000\u200c\u200d")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from git_orch.formats.advice import Advice
+from git_orch.formats.advice import where_one_is
 from git_orch.formats.found import FoundRow
 from git_orch.formats.rows import Progress
 from git_orch.formats.show import ShowView
@@ -235,21 +235,15 @@ REPORTS: dict[str, Report] = {
     "reused": REUSED,
     "hostile": HOSTILE,
 }
-ADVICE = (Advice(command="git orch review --reviewer claude", purpose="also let Claude Code read it"),)
-
 STATUS = StatusView(
     branch="pay-refactor",
     commit=HEAD.commit,
-    tree="77d0e215",
     lines=(
-        "not reviewed yet: a review is running, 14 s (b204)",
-        "a push would wait for it (1 commit, tip 5be1c90)",
+        "a review is running, 14 s (b204)",
+        "last reviewed 6 min ago: findings: 1 blocking, 1 advisory, 1 nit (static, claude); codex did not review",
     ),
-    found=(
-        FoundRow(finding=SQL),
-        FoundRow(finding=LOCK.replace(start_line=91, end_line=91), was_line=88),
-    ),
-    more="1 nit, 2 gone since, 1 dismissed (git orch show 9f3a)",
+    found=(FoundRow(finding=SQL), FoundRow(finding=LOCK)),
+    more="1 nit (git orch show 9f3a)",
     rows=(
         RunRow(
             run_id=CLEAN_RUN_ID,
@@ -288,26 +282,34 @@ STATUS = StatusView(
             mark="unreviewed",
         ),
     ),
-    hooks="hooks: claude (user), fired 14 s ago; pre-push gate on",
+    hooks="hooks: on; stop fired 14 s ago, session-start fired 2 h ago",
+)
+# What there is room for, and nobody fills in yet: the present tree, findings that have moved, the gate, the money.
+STATUS_WHOLE = STATUS.replace(
+    tree="77d0e215",
+    lines=("not reviewed yet: a review is running, 14 s (b204)", "a push would wait for it (1 commit, tip 5be1c90)"),
+    found=(FoundRow(finding=SQL), FoundRow(finding=LOCK.replace(start_line=91, end_line=91), was_line=88)),
+    more="1 nit, 2 gone since",
     today="today: 7 agent reviews, $0.41 of $5.00; this hour 3 of 12",
 )
 STATUS_NEW = StatusView(
     branch="main",
-    lines=("nothing reviewed yet",),
-    hooks="hooks: none",
-    advice=(
-        Advice(command="git orch review", purpose="review what is not committed"),
-        Advice(command="git orch install claude", purpose="review each time Claude Code stops"),
-    ),
+    lines=("not reviewed yet",),
+    hooks="hooks: off in this repository",
+    advice=where_one_is(False),
 )
 SHOW = ShowView(
     report=REVIEW,
     worktree="~/src/shop",
     started="14:02:11",
     fired_by="Stop hook of claude session 5c1e7a02",
-    contained="tier 1 (own PID namespace, tree read-only); nothing left behind",
+    contained="tier 1 (own PID namespace, checkout read-only); nothing left behind",
     usage=Usage(cpu_s=1.94, peak_rss_bytes=412 << 20),
     files=f".git/orch/runs/{RUN_ID}/",
+    found=(FoundRow(finding=SQL), FoundRow(finding=LOCK), FoundRow(finding=UNUSED)),
+)
+# Findings against what is there now, and who was told: nobody fills that in yet.
+SHOW_WHOLE = SHOW.replace(
     found=(
         FoundRow(finding=SQL, state="still there"),
         FoundRow(finding=LOCK.replace(start_line=91), state="moved", was_line=88),

@@ -25,9 +25,8 @@ WHOLE = ("  --> ", "  git orch ", "  files ", "nit[")
 
 
 def review_text(name: str) -> Callable[[Terminal], str]:
-    advice = examples.ADVICE if name == "static-alone" else None
     report = examples.REPORTS[name]
-    return lambda terminal: formats.render(report, "text", terminal=terminal, source=examples.source, advice=advice)
+    return lambda terminal: formats.render(report, "text", terminal=terminal, source=examples.source)
 
 
 def live_text(terminal: Terminal) -> str:
@@ -39,8 +38,10 @@ VIEWS: dict[str, Callable[[Terminal], str]] = {
     **{f"review-{name}": review_text(name) for name in examples.REPORTS},
     "live": live_text,
     "status": lambda terminal: status_text(examples.STATUS, terminal),
+    "status-whole": lambda terminal: status_text(examples.STATUS_WHOLE, terminal),
     "status-new": lambda terminal: status_text(examples.STATUS_NEW, terminal),
     "show": lambda terminal: show_text(examples.SHOW, terminal),
+    "show-whole": lambda terminal: show_text(examples.SHOW_WHOLE, terminal),
     "show-unreviewed": lambda terminal: show_text(examples.SHOW_UNREVIEWED, terminal),
 }
 

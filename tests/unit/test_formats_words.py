@@ -10,7 +10,7 @@ from git_orch import formats
 from git_orch.errors import BaseUnknown, NothingToReview, OrchError, UsageError
 from git_orch.formats import rows, words
 from git_orch.formats.blocks import GLANCE, block, whole
-from git_orch.formats.status import LineView, status_line
+from git_orch.formats.line import LineView, status_line
 from git_orch.formats.terminal import Terminal, cells
 from git_orch.model import Skipped
 from tests.unit import format_examples as examples
@@ -63,6 +63,12 @@ def test_names_in_a_row() -> None:
             "          git fetch --unshallow\n          or --base REV\n",
         ),
         (OrchError("no \x1b]0;x\x07 here\nsecond"), "git-orch: no \\x1b]0;x\\x07 here\n          second\n"),
+        (
+            OrchError("not in a git repository", "go to one, or `git init` first"),
+            "git-orch: not in a git repository: go to one, or `git init` first\n",
+        ),
+        (OrchError("which run?", "RUN, or --all"), "git-orch: which run?\n          RUN, or --all\n"),
+        (OrchError("no verb `x`", "git orch help"), "git-orch: no verb `x`\n          git orch help\n"),
         (OrchError(""), "git-orch: error\n"),
     ],
 )
