@@ -35,7 +35,9 @@ GIT_TIMEOUT_S = 600.0
 LATE = "not hashed in time"
 UNREADABLE = "unreadable"
 REMOVED = "D"
-LINK_REMOVED = "G"  # ours: a submodule's folder is gone
+SUBMODULE = "S"  # ours: a submodule's commit is another
+LINK_REMOVED = "L"  # ours: a submodule's folder is gone
+TYPE_CHANGED = "T"
 UNMERGED = "U"
 # Objects of a snapshot live for hours: packing them is gc's work, not the hook's.
 _FAST = ("core.untrackedCache=false", "core.looseCompression=0")
@@ -75,8 +77,8 @@ def folder(layout: Layout) -> str:
 class Known(Record):
     """What the kept index is: made of `seed` (see `_seed_now`) at that time, it stands for a tree.
 
-    `extras` are the untracked paths that are in it. `absent` are tracked ones that may not be: should they come back to
-    the work tree, no listing shows them, for the user's index has them and this one does not.
+    `extras` are the untracked paths that are in it. `absent` are paths, tracked or among the extras, that may not be:
+    should they come back to the work tree, git would tell of no change, for this index does not have them.
     """
 
     seed: str
@@ -215,10 +217,10 @@ class PrivateIndex:
         lost = self._try(paths, until)
         if len(lost) < len(paths) or not paths or LATE in lost.values():
             return lost
-        if len(paths) == 1:
-            return self._try(paths, until)  # once more: it may have changed under our hands
         if shut := self._shut(paths):
             return {**shut, **self._add([path for path in paths if path not in shut], until)}
+        if len(paths) == 1:
+            return self._try(paths, until)  # once more: it may have changed under our hands
         middle = len(paths) // 2
         return {**self._add(paths[:middle], until), **self._add(paths[middle:], until)}
 
@@ -241,8 +243,9 @@ class PrivateIndex:
         _remove(self._path("index.lock"))
         if done.timed_out:
             return dict.fromkeys(paths, LATE)
-        if any(sign in done.stderr for sign in _HOPELESS):
-            raise self._git.failure(_UPDATE, done)
+        for line in done.stderr.splitlines():
+            if any(sign in line for sign in _HOPELESS):
+                raise self._git.failure(_UPDATE, done.replace(stderr=line))
         return dict.fromkeys(paths, _reason(done.stderr))
 
     def forget(self, paths: Iterable[bytes]) -> None:
@@ -372,18 +375,20 @@ def _letters(raw: bytes) -> dict[bytes, str]:
     items = iter(split_z(raw))
     found: dict[bytes, str] = {}
     for head, path in zip(items, items, strict=True):
-        removed_link = head.endswith(b"D") and head.startswith(b":160000")
-        found.setdefault(path, LINK_REMOVED if removed_link else head[-1:].decode("ascii"))
+        letter = head[-1:].decode("ascii")
+        if head.startswith(b":160000"):
+            letter = LINK_REMOVED if letter == REMOVED else SUBMODULE
+        found.setdefault(path, letter)
     return found
 
 
 def _closed_folders(stderr: bytes) -> dict[bytes, str]:
-    """The folders that `ls-files` says it could not open."""
+    """The folders that `ls-files` says it could not open; it cuts what it says after 4 kB."""
     found = {}
     for said in stderr.split(b"warning: could not open directory '")[1:]:
-        path, _, rest = said.partition(b"': ")
-        why = rest.partition(b"\n")[0].decode("utf-8", "replace")
-        found[path] = f"unreadable folder: {why}"
+        path, end, rest = said.partition(b"': ")
+        why = ": " + rest.partition(b"\n")[0].decode("utf-8", "replace") if end else ""
+        found[path if end else path.rpartition(b"/")[0] + b"/"] = f"unreadable folder{why}"
     return found
 
 

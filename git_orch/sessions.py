@@ -48,5 +48,3 @@ def write(durable: str, session: Session) -> None:
     place = path(durable, session.client, session.session_id, session.worktree)
     os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
     atomic.write(place, jsontext.dumps(session.fields()).encode("ascii"))
-
-

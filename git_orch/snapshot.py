@@ -15,8 +15,9 @@ from git_orch import index as indexes
 from git_orch import layout, untracked
 from git_orch.errors import GitError, OrchError
 from git_orch.git import decode, encode, split_z
-from git_orch.index import LINK_REMOVED, REMOVED, UNMERGED, IndexCopy, PrivateIndex
+from git_orch.index import LINK_REMOVED, REMOVED, SUBMODULE, TYPE_CHANGED, UNMERGED, IndexCopy, PrivateIndex
 from git_orch.model import Record, Skipped
+from git_orch.untracked import EMBEDDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,9 +165,12 @@ class _Taking:
         if stale:
             self._index.reseed()
             seen, chosen = self._look(own)
+        inner = self._inner_repositories(seen)
         tree_id, lost = self._put_in(seen, chosen)
         tracked = {path: why for path, why in lost.items() if path not in chosen.entering} | seen.unreadable
-        loose = {path: why for path, why in lost.items() if path in chosen.entering} | chosen.left_out | seen.closed
+        loose = (
+            {path: why for path, why in lost.items() if path in chosen.entering} | chosen.left_out | seen.closed | inner
+        )
         return tree_id, (*_skipped(tracked, tracked=True), *_skipped(loose, tracked=False))
 
     def _look(self, own: bytes) -> tuple[Seen, Selection]:
@@ -179,6 +183,14 @@ class _Taking:
         )
         return seen, chosen
 
+    def _inner_repositories(self, seen: Seen) -> dict[bytes, str]:
+        """The repositories that stand where a tracked file was: git lists them neither as changed nor as untracked."""
+        replaced = [path for path, letter in seen.changed.items() if letter in (REMOVED, TYPE_CHANGED)]
+        replaced += self._index.known.absent
+        found = zip(replaced, self._identities(replaced), strict=True)
+        folders = (path + b"/" for path, identity in found if identity and S_ISDIR(identity[2]))
+        return {path: EMBEDDED for path in folders if _identity(path + b".git", self._root_fd)}
+
     def _rules_changed(self, seen: Seen, chosen: Selection) -> bool:
         """Whether a .gitattributes came, went or changed since the last snapshot: files were hashed by other rules."""
         if not self._index.known.tree_id:
@@ -189,36 +201,45 @@ class _Taking:
     def _put_in(self, seen: Seen, chosen: Selection) -> tuple[str, dict[bytes, str]]:
         """The tree-id, with everything in the index that is to enter; and what never went in."""
         index, known = self._index, self._index.known
-        hidden = {path for path, letter in seen.changed.items() if letter == REMOVED and self._beyond_link(path)}
-        forgotten = hidden | (known.extras - chosen.entering.keys())
-        tracked = [path for path in seen.changed if path not in forgotten] + self._returned(known.absent)
+        dropped = known.extras - chosen.entering.keys()
+        beyond = {path for path, letter in seen.changed.items() if letter == REMOVED and self._beyond_link(path)}
+        back = [path for path in self._returned(known.absent) if path not in seen.changed]
+        known_paths = [path for path in (*seen.changed, *back) if path not in dropped | beyond]
         fresh = {path: size for path, size in chosen.entering.items() if path not in known.extras}
-        if known.tree_id and not (tracked or fresh or forgotten):
+        if known.tree_id and not (known_paths or fresh or dropped or beyond):
             return known.tree_id, {}
-        before, stood = index.mark(), self._identities(tracked)
-        index.forget(forgotten)
+        given = [*known_paths, *fresh]
+        mark, before = index.mark(), self._identities(given)
+        index.forget(dropped | beyond)
         if not known.tree_id:
             index.settle(path for path, letter in seen.changed.items() if letter == UNMERGED)
-        lost = self._add(tracked, fresh)
-        tree_id = known.tree_id if known.tree_id and index.mark() == before else index.write_tree()
+        lost = self._add(known_paths, fresh)
+        index.forget(known.extras & lost.keys())  # better not there than as it was
+        tree_id = known.tree_id if known.tree_id and index.mark() == mark else index.write_tree()
         if LINK_REMOVED not in seen.changed.values():  # should it come back, nothing here would know it for a submodule
-            extras = frozenset(path for path in chosen.entering if path not in lost)
-            sure = self._surely_there(tracked, stood) - lost.keys()
-            absent = (known.absent | hidden | frozenset(tracked)) - sure - chosen.entering.keys()
-            index.keep(known.replace(tree_id=tree_id, extras=extras, absent=absent))
+            absent = beyond.union(known.absent, self._unsure(given, before, seen)) - dropped
+            extras = frozenset(chosen.entering) - lost.keys()
+            absent -= chosen.entering.keys() - extras
+            index.keep(known.replace(tree_id=tree_id, extras=extras, absent=frozenset(absent)))
         return tree_id, lost
 
     def _returned(self, absent: Iterable[bytes]) -> list[bytes]:
         """The paths that are there again, as files."""
         found = zip(absent, self._identities(absent), strict=True)
-        return [
-            path for path, identity in found if identity and not S_ISDIR(identity[2]) and not self._beyond_link(path)
-        ]
+        there = (path for path, identity in found if identity and not S_ISDIR(identity[2]))
+        return [path for path in there if not self._beyond_link(path)]
 
-    def _surely_there(self, paths: list[bytes], before: list[Identity | None]) -> set[bytes]:
-        """The paths that git has found while it looked: a file that went and came back has another ctime, or inode."""
-        after = self._identities(paths)
-        return {path for path, one, other in zip(paths, before, after, strict=True) if one and one == other}
+    def _unsure(self, paths: list[bytes], before: list[Identity | None], seen: Seen) -> list[bytes]:
+        """The paths that git may not have found, so that they are not in the index now.
+
+        A file that went and came back while git looked has another ctime, or inode.
+        """
+        around = zip(paths, before, self._identities(paths), strict=True)
+        return [
+            path
+            for path, one, other in around
+            if one is None or one != other or (S_ISDIR(one[2]) and seen.changed.get(path) != SUBMODULE)
+        ]
 
     def _identities(self, paths: Iterable[bytes]) -> list[Identity | None]:
         return [_identity(path, self._root_fd) for path in paths]

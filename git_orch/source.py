@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pygit2
-
 from git_orch.errors import GitError
 from git_orch.git import encode
 
@@ -11,13 +9,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from git_orch.store import Store
 
+_FEW = 16  # files that git reads in the time that loading libgit2 takes
+
 
 class Source:
     """The text of a tree's files.
 
-    The store is opened by libgit2: it has no extension that libgit2 does not know, and sees every object by its
-    alternates. A SHA-256 store is read by git itself, with the same answers. Once the tree is gone (it was never
-    committed, and the store was packed since), the evidence that was kept of `run_id` has the changed files.
+    A few are read by git itself. For more the store is opened by libgit2: it has no extension that libgit2 does not
+    know, and sees every object by its alternates; a SHA-256 store is read by git in any case, with the same answers.
+    Once the tree is gone (it was never committed, and the store was packed since), the evidence that was kept of
+    `run_id` has the changed files.
     """
 
     def __init__(self, store: Store, tree_id: str, run_id: str = "") -> None:
@@ -35,11 +36,16 @@ class Source:
         return None if lines is None else lines[max(first, 1) - 1 : last]
 
     def _blob(self, path: str) -> bytes | None:
-        if self._store.object_format != "sha1":
+        if self._store.object_format != "sha1" or len(self._read) < _FEW:
             return self._by_git(path)
+        return self._by_libgit2(path)
+
+    def _by_libgit2(self, path: str) -> bytes | None:
+        import pygit2  # 70 ms
+
         try:
             repository = pygit2.Repository(self._store.path)
-            entry = repository[self._tree_id].peel(pygit2.Tree)[path.encode("utf-8", "surrogateescape").decode("utf-8")]
+            entry = repository[self._tree_id].peel(pygit2.Tree)[encode(path).decode("utf-8")]
         except (KeyError, ValueError, UnicodeDecodeError, pygit2.GitError):
             return self._by_git(path)
         return bytes(entry.data) if isinstance(entry, pygit2.Blob) else None
@@ -53,7 +59,6 @@ class Source:
 
     def _at(self, tree_id: str, path: str) -> bytes | None:
         try:
-            oid = self._store.git().line("rev-parse", "--verify", "--quiet", encode(f"{tree_id}:{path}"))
-            return self._store.blob(oid)
+            return self._store.git().run("cat-file", "blob", encode(f"{tree_id}:{path}"))
         except GitError:
             return None

@@ -28,6 +28,7 @@ _SECRET_NAMES = frozenset(
 _SECRET_ENDINGS = (b".env", b".pem", b".p12", b".pfx", b".jks", b".keystore", b".ppk", b".kdbx")
 # `.env.example` and its kin are made to be shared.
 _SAMPLE_ENDINGS = (b".example", b".sample", b".template", b".dist", b".pub")
+EMBEDDED = "embedded repository"
 _KEY_OR_SO = "looks like a secret, never copied"
 _HEAD_BYTES = 128
 
@@ -79,7 +80,7 @@ def objection(root_fd: int, path: bytes, *, max_bytes: int) -> tuple[str | None,
         NotADirectoryError: its folder is not.
     """
     if path.endswith(b"/"):
-        return "embedded repository", 0
+        return EMBEDDED, 0
     try:
         status = os.lstat(path, dir_fd=root_fd)
         if S_ISLNK(status.st_mode):

@@ -1,40 +1,37 @@
-"""A run followed to its end: what it says on the way, and what an interrupt means."""
+"""A run followed to its end, and what an interrupt means on the way."""
 
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import time
 
 from git_orch import journal, registry, report
-from git_orch.commands import speaking
-from git_orch.errors import EXIT_INTERRUPTED, NoSuchRun
-from git_orch.formats import rows, text
-from git_orch.formats.rows import Progress
-from git_orch.formats.terminal import Terminal
+from git_orch.commands import history
+from git_orch.errors import NoSuchRun
 from git_orch.model import Base, Change, Record, Report, Review
 from git_orch.runs import short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
+    import signal as _signal
 
+    from git_orch.commands.looking import Look
+    from git_orch.commands.progress import Display
     from git_orch.model import Json
-    from git_orch.workspace import Workspace
+else:
+    import _signal  # `signal` would cost an import of enum
 
-POLL_S = 0.05
-FRAME_S = 0.12
+POLL_S, LATER_POLL_S = 0.02, 0.1
+SOON_S = 3.0  # for that long a run is looked at often: most reviews by the built-in checks are over by then
 LIFE_S = 1.0
-STILL_S = 30.0
+LOST_S = 3.0
 TWICE_S = 2.0
+ECHO_S = 1.0
+_FROM_KERNEL, _FROM_PROCESS = 128, 0  # si_code: SI_KERNEL, SI_USER
 
 
 class Left(Record):
     """The person went away; the run goes on."""
-
-    exit_code: int = EXIT_INTERRUPTED
 
 
 class Late(Record):
@@ -44,52 +41,79 @@ class Late(Record):
 class Run:
     """A run seen from outside: what it has said so far, and whether it lives."""
 
-    def __init__(self, workspace: Workspace, run_id: str) -> None:
-        self.workspace = workspace
+    def __init__(self, seen: Look, run_id: str) -> None:
         self.run_id = run_id
-        self.run_dir = workspace.layout.run_dir(run_id)
+        self.run_dir = seen.layout.run_dir(run_id)
         self.names: tuple[str, ...] = ()
         self.change: Change | None = None
-        self.started: dict[str, float] = {}
+        self.begun: dict[str, float] = {}
         self.reviews: dict[str, Review] = {}
-        self._journal = journal.Journal(self.run_dir)
+        self._seen = seen
+        self._events = os.path.join(self.run_dir, "events.jsonl")
         self._heard = 0
-        self._looked = time.monotonic()
-        intent = workspace.book.intent(run_id)
+        self._size = -1
+        self._looked = self._was_there = time.monotonic()
+        intent = seen.book.intent(run_id) if seen.book is not None else None
         self.intent = None if isinstance(intent, registry.Refused) else intent
         if self.intent is not None:
             self.names = tuple(reviewer.name for reviewer in self.intent.reviewers)
 
     def listen(self) -> None:
         """Everything that the run has said by now is taken in."""
-        events = self._journal.read()
+        size = _size(self._events)
+        if size == self._size:
+            return
+        self._size = size
+        events = journal.Journal(self.run_dir).read()
         for event in events[self._heard :]:
             self._hear(event)
         self._heard = len(events)
 
     def ended(self) -> Report | None:
-        """The report, once the run has ended and its entry is gone. A run whose supervisor died is recorded here."""
-        found = report.load(self.run_dir)
-        if found is not None and not os.path.exists(self.workspace.book.path(self.run_id, "json")):
-            return found
-        if time.monotonic() - self._looked > LIFE_S:
+        """The report, once the run has ended and its entry is gone. A run whose supervisor died is recorded here.
+
+        Raises:
+            NoSuchRun: it left neither an entry nor a record.
+        """
+        there = history.is_there(self.run_id, self._seen.book)
+        found = None if there else report.load(self.run_dir)
+        if found is None and time.monotonic() - self._looked > LIFE_S:
             self._looked = time.monotonic()
-            self._reap_if_dead()
-        return None
+            self._look_after(there)
+        return found
+
+    def cancel(self) -> None:
+        """The run is asked to end."""
+        if self._seen.book is not None:
+            self._seen.book.ask(self.run_id, "cancel")
 
     def outline(self) -> Report:
         """What is known of the run before it ends: enough for the line that begins its output."""
         intent = self.intent
         assert intent is not None
-        base = Base(tree_id=intent.base_tree_id, name=intent.base_name, commit=intent.base_commit)
         return Report(
             run_id=self.run_id,
             tree_id=intent.tree_id,
-            base=base,
+            base=Base(tree_id=intent.base_tree_id, name=intent.base_name, commit=intent.base_commit),
             subject=intent.subject,
             verdict="unreviewed",
             change=self.change or Change(),
         )
+
+    def _look_after(self, there: bool) -> None:
+        """A dead run is reaped. One that is nowhere may be coming back, where somebody wiped `.orch` under it."""
+        layout, book = self._seen.layout, self._seen.book
+        if history.is_alive(self.run_id, layout, book):
+            self._was_there = time.monotonic()
+        elif there:
+            from git_orch import reaper
+            from git_orch.workspace import open_at
+
+            reaper.sweep_one(open_at(os.getcwd(), self._seen.env, self._seen.settings, layout), self.run_id)
+        elif time.monotonic() - self._was_there > LOST_S:
+            raise NoSuchRun(
+                f"run {short(self.run_id)} is gone and left no record", "git orch status lists what is there"
+            )
 
     def _hear(self, event: Json) -> None:
         name = event.get("reviewer", "")
@@ -97,217 +121,108 @@ class Run:
             case "review.change":
                 self.change = Change(**{key: event[key] for key in Change._fields})
             case "reviewer.started" | "reviewer.materializing":
-                self.started.setdefault(name, time.monotonic())
+                self.begun.setdefault(name, time.monotonic())
             case "reviewer.ended":
                 known = {key: event[key] for key in ("outcome", "verdict", "reason", "note", "duration_ms")}
                 # Only their number is known here: what they say comes with the report.
                 self.reviews[name] = Review(name=name, **known, findings=(None,) * event.get("findings", 0))
 
-    def _reap_if_dead(self) -> None:
-        from git_orch import reaper
-
-        if os.path.exists(self.workspace.book.path(self.run_id, "json")):
-            reaper.sweep_one(self.workspace, self.run_id)  # does nothing to a run that lives
-
 
 class Interrupts:
-    """SIGINT and SIGTERM, counted instead of obeyed, while a run is followed."""
+    """SIGINT and SIGTERM, counted instead of obeyed. Outside Linux they end the command, and the run goes on.
 
-    def __init__(self) -> None:
+    A terminal's Ctrl-C reaches git as well, which hands it on to us: one press must not count twice, so who sent a
+    signal is looked at. What this process was told to ignore (`nohup`, `&` of a shell script) stays ignored.
+    """
+
+    def __init__(self, *, watch: bool = True) -> None:
         self.count = 0
-        self.last = 0.0
-        self._before: dict[int, object] = {}
+        self.last_s = 0.0
+        self._from_terminal_s = -ECHO_S
+        self._watch = watch and hasattr(_signal, "sigtimedwait")
+        self._watched: tuple[int, ...] = ()
 
     def __enter__(self) -> Interrupts:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._note)
+        if self._watch:
+            numbers = (_signal.SIGINT, _signal.SIGTERM)
+            self._watched = tuple(number for number in numbers if _signal.getsignal(number) != _signal.SIG_IGN)
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, self._watched)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+        self.pause(0)  # one that came at the last moment must not end the command before it has told the verdict
+        if self._watched:
+            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, self._watched)
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
+    def pause(self, seconds: float) -> None:
+        """That time has passed, or a signal came."""
+        if not self._watched:
+            time.sleep(seconds)
+            return
+        came = _signal.sigtimedwait(self._watched, seconds)
+        if came is None:
+            return
+        now = time.monotonic()
+        if came.si_code == _FROM_KERNEL:
+            self._from_terminal_s = now
+        elif came.si_pid == os.getppid() and now - self._from_terminal_s < ECHO_S:
+            return
         self.count += 1
-        self.last = time.monotonic()
+        self.last_s = now
 
 
-def follow(run: Run, show: Display, *, timeout_s: float | None = None) -> Report | Left | Late:
+def follow(
+    run: Run, show: Display, interrupts: Interrupts, *, timeout_s: float | None = None, is_ours: bool = True
+) -> Report | Left | Late:
     """The run's report once it has ended; or the person left, or the time was up, and the run goes on.
 
-    On a terminal one interrupt leaves the run going, a second within two seconds cancels it; elsewhere the first
-    cancels. A cancelled run is waited for: nothing of it is left when this returns.
+    On a terminal one interrupt leaves the run going, a second within two seconds cancels it. Elsewhere the first
+    cancels, if this command has started the run (`is_ours`), else it leaves. A cancelled run is waited for: nothing of
+    it is left when this returns.
     """
-    deadline = None if timeout_s is None else time.monotonic() + timeout_s
-    with Interrupts() as interrupts:
-        asked = False
-        while True:
+    begun = time.monotonic()
+    cancelled_at = 0
+    while True:
+        run.listen()
+        show.update(run)
+        ended = run.ended()
+        if ended is not None:
             run.listen()
             show.update(run)
-            ended = run.ended()
-            if ended is not None:
-                run.listen()
-                show.update(run)
-                show.close()
-                return ended
-            if run.intent is None and report.load(run.run_dir) is None:
-                show.close()
-                raise NoSuchRun(f"run {short(run.run_id)} is gone", "git orch status lists what is there")
-            if interrupts.count and not asked:
-                if show.interactive and interrupts.count == 1:
-                    if time.monotonic() - interrupts.last > TWICE_S:
-                        show.close()
-                        return Left()
-                    show.left(run)
-                else:
-                    asked = run.workspace.book.ask(run.run_id, "cancel") or True
-                    show.cancelling()
-            if deadline is not None and time.monotonic() > deadline:
-                show.close()
-                return Late()
-            time.sleep(POLL_S)
+            show.close()
+            return ended
+        waited_s = time.monotonic() - begun
+        if timeout_s is not None and waited_s > timeout_s:
+            show.close()
+            return Late()
+        wish = _wish(show, interrupts, cancelled_at, is_ours)
+        if wish == "leave":
+            show.close()
+            return Left()
+        if wish == "cancel":
+            cancelled_at = interrupts.count
+            run.cancel()
+            show.cancelling()
+        elif wish == "left":
+            show.left(run)
+        interrupts.pause(POLL_S if waited_s < SOON_S else LATER_POLL_S)
 
 
-class Display:
-    """Follows in silence: `--format json` and `wait`. The others say what happens."""
-
-    interactive = False
-
-    def __init__(self, terminal: Terminal | None = None) -> None:
-        self.terminal = terminal or Terminal()
-
-    def update(self, run: Run) -> None:
-        """What is new is shown."""
-
-    def left(self, run: Run) -> None:
-        """The person was told that the run goes on."""
-
-    def cancelling(self) -> None:
-        """The person was told that the run is being cancelled."""
-
-    def close(self) -> None:
-        """Nothing more moves."""
+def _wish(show: Display, interrupts: Interrupts, cancelled_at: int, is_ours: bool) -> str:
+    """What the interrupts up to now mean: nothing, `left` (it may become a cancel), `leave` or `cancel`."""
+    if interrupts.count <= cancelled_at:
+        return ""
+    if not show.is_interactive:
+        return ("" if cancelled_at else "cancel") if is_ours else "leave"
+    if cancelled_at:
+        return "leave"  # whoever is too impatient for the ladder of signals need not watch it
+    if interrupts.count > 1:
+        return "cancel"
+    return "leave" if time.monotonic() - interrupts.last_s > TWICE_S else "left"
 
 
-class Log(Display):
-    """Lines for a log, where standard error is no terminal or standard output is for a program."""
-
-    def __init__(self, terminal: Terminal | None = None) -> None:
-        super().__init__(terminal)
-        self._began = False
-        self._told: set[str] = set()
-        self._still: dict[str, float] = {}
-        self.interactive = sys.stderr.isatty() and sys.stdin.isatty()
-
-    def update(self, run: Run) -> None:
-        """A line for the beginning, for each reviewer that ended, and every 30 s for each that goes on."""
-        if not self._began and run.change is not None and run.intent is not None:
-            self._began = True
-            speaking.tell(rows.log_start(run.outline()) + "\n")
-        for name, review in run.reviews.items():
-            if name not in self._told:
-                self._told.add(name)
-                speaking.tell(rows.log_row(review) + "\n")
-        now = time.monotonic()
-        for name, started in run.started.items():
-            if name not in self._told and now - self._still.get(name, started) >= STILL_S:
-                self._still[name] = now
-                speaking.tell(rows.log_still(name, now - started) + "\n")
-
-    def left(self, run: Run) -> None:
-        """Once: how to come back to it, or to end it."""
-        if "" not in self._told:
-            self._told.add("")
-            speaking.tell(_left_text(run))
-
-    def cancelling(self) -> None:
-        """Said once, by the caller's own count."""
-        speaking.tell("git-orch: cancelling\n")
-
-
-class Live(Display):
-    """Rows that move, on a terminal; the header stays, and each reviewer's row when it has ended."""
-
-    interactive = True
-
-    def __init__(self, terminal: Terminal) -> None:
-        super().__init__(terminal)
-        self._headed = False
-        self._drawn = 0
-        self._frame = 0
-        self._next = 0.0
-        self._left = False
-
-    def update(self, run: Run) -> None:
-        """The rows are as things are, a few times a second."""
-        if run.change is None or run.intent is None:
-            return
-        if not self._headed:
-            self._headed = True
-            speaking.say(rows.header(run.outline(), self.terminal) + "\n")
-        if time.monotonic() < self._next or self._left:
-            return
-        self._next = time.monotonic() + FRAME_S
-        self._frame += 1
-        self._draw(rows.live_rows(self._states(run), self.terminal, self._frame))
-
-    def left(self, run: Run) -> None:
-        """The rows are gone; how to come back to the run stands in their place."""
-        if not self._left:
-            self._erase()
-            self._left = True
-            speaking.say(_left_text(run))
-
-    def cancelling(self) -> None:
-        """The rows are gone, and a word says why it takes a moment."""
-        self._erase()
-        self._left = True
-        speaking.say("cancelling\n")
-
-    def close(self) -> None:
-        """The moving rows are gone: the report prints the reviewers' rows for good."""
-        self._erase()
-
-    def _states(self, run: Run) -> list[Progress]:
-        now = time.monotonic()
-        states = []
-        for name in run.names:
-            review = run.reviews.get(name)
-            doing = "" if name in run.started else "waiting"
-            states.append(
-                Progress(name=name, elapsed_s=now - run.started.get(name, now), doing=doing, review=review)
-            )
-        return states
-
-    def _draw(self, lines: list[str]) -> None:
-        self._erase()
-        speaking.say("".join(line + "\n" for line in lines))
-        self._drawn = len(lines)
-
-    def _erase(self) -> None:
-        if self._drawn:
-            speaking.say(f"\x1b[{self._drawn}A\x1b[J")
-            self._drawn = 0
-
-
-def _left_text(run: Run) -> str:
-    name = short(run.run_id)
-    return f"git-orch: left running; git orch wait {name} follows it, Ctrl-C again cancels it\n"
-
-
-def chosen(name: str, terminal: Terminal) -> Display:
-    """How a run is shown on the way, for a format and a terminal."""
-    if name == "text" and terminal.live:
-        return Live(terminal)
-    return Log(terminal)
-
-
-def printed(found: Report, name: str, show: Display, source: Callable[[str, int, int], list[str] | None]) -> str:
-    """The report in its format; without its first lines where they have been shown already."""
-    from git_orch import formats
-
-    if isinstance(show, Live):
-        names = rows.name_width([review.name for review in found.reviews])
-        done = "".join(rows.reviewer_row(review, show.terminal, names) + "\n" for review in found.reviews)
-        return done + text.body(found, show.terminal, source)
-    return formats.render(found, name, terminal=show.terminal, source=source)
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return -1

@@ -10,6 +10,8 @@ from git_orch.errors import NoSuchRun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from git_orch.layout import Layout
     from git_orch.model import Json
     from git_orch.registry import Registry
@@ -23,32 +25,55 @@ def known(layout: Layout, book: Registry | None) -> list[str]:
     return sorted({*live, *runs.run_ids(layout.runs)})
 
 
-def resolve(name: str | None, layout: Layout, book: Registry | None) -> str:
+def resolve(name: str, layout: Layout, book: Registry | None) -> str:
     """The run that a person means; without a name the newest of this worktree.
 
     Raises:
         NoSuchRun: there is none, or more than one.
     """
-    candidates = known(layout, book)
     if name:
-        return runs.find(name, candidates)
-    for run_id in reversed(candidates):
-        facts = record(run_id, layout, book)
-        if facts is not None and facts.get("git_dir") == layout.git_dir:
-            return run_id
+        return runs.find(name, known(layout, book))
+    for facts in here(layout, book):
+        return str(facts["run_id"])
     raise NoSuchRun("no run of this worktree yet", "git orch review starts one")
 
 
+def is_there(run_id: str, book: Registry | None) -> bool:
+    """Whether the run has an entry: it goes on, or its supervisor died and nobody has taken it away yet."""
+    return book is not None and os.path.exists(book.path(run_id, "json"))
+
+
+def is_alive(run_id: str, layout: Layout, book: Registry | None) -> bool:
+    """Whether a supervisor or guardian of the run lives, by the locks that it holds."""
+    return (book is not None and book.is_held(run_id)) or runs.is_held(layout.run_dir(run_id))
+
+
 def record(run_id: str, layout: Layout, book: Registry | None) -> Json | None:
-    """The run's record: as it ended, or, while it lives, its intent with its state."""
-    ended = runs.final_record(layout.run_dir(run_id))
+    """The run's record: as it ended, or, while it lives, its intent with its state.
+
+    A run whose supervisor died is `orphaned`, although nobody has recorded it yet.
+    """
+    run_dir = layout.run_dir(run_id)
+    ended = runs.final_record(run_dir)
     if ended is not None or book is None:
         return ended
     intent = book.intent(run_id)
     if isinstance(intent, registry.Refused):
-        return None
+        return runs.final_record(run_dir)  # it may have ended between the two looks
     state = book.state(run_id) or registry.State(status="queued")
-    return {**intent.to_json(), **state.fields(), "jobs": list(state.jobs), "reviewer_names": names_of(intent)}
+    if not is_alive(run_id, layout, book):
+        ended = runs.final_record(run_dir)
+        state = state.replace(status="orphaned")
+    gone = not os.path.isdir(intent.worktree_path or intent.git_dir)
+    return ended or {**intent.to_json(), **state.fields(), "jobs": list(state.jobs), "worktree_gone": gone}
+
+
+def here(layout: Layout, book: Registry | None) -> Iterator[Json]:
+    """Records of this worktree's runs, newest first."""
+    for run_id in reversed(known(layout, book)):
+        facts = record(run_id, layout, book)
+        if facts is not None and facts.get("git_dir") == layout.git_dir:
+            yield facts
 
 
 def recent(layout: Layout, book: Registry | None, *, session: str = "", most: int = RECENT) -> list[Json]:
@@ -67,30 +92,35 @@ def recent(layout: Layout, book: Registry | None, *, session: str = "", most: in
     return chosen
 
 
-def names_of(intent: registry.Intent) -> list[str]:
-    """The names of the run's reviewers."""
-    return [reviewer.name for reviewer in intent.reviewers]
-
-
 def reviewer_names(facts: Json) -> list[str]:
     """The names of a record's reviewers."""
     return [str(item.get("name", "")) for item in facts.get("reviewers", ()) if isinstance(item, dict)]
 
 
-def age_s(facts: Json) -> float:
+def age_s(run_id: str) -> float:
     """Seconds since the run began, by the time in its id."""
-    return max(0.0, time.time() - started(str(facts["run_id"])))
+    return max(0.0, time.time() - started(run_id))
 
 
 def started(run_id: str) -> float:
     """When the run began, in seconds since 1970."""
-    import calendar
-
     stamp = run_id.partition("-")[0]
-    return calendar.timegm(time.strptime(stamp[:15], "%Y%m%dT%H%M%S")) + int(stamp[15:]) / 1000
+    year, month, day = int(stamp[:4]), int(stamp[4:6]), int(stamp[6:8])
+    seconds = int(stamp[9:11]) * 3600 + int(stamp[11:13]) * 60 + int(stamp[13:15])
+    return _days(year, month, day) * 86_400 + seconds + int(stamp[15:]) / 1000
 
 
 def home_short(path: str) -> str:
     """The path with the person's home as ~."""
     home = os.path.expanduser("~")
     return "~" + path[len(home) :] if path.startswith(home + "/") else path
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days from 1970-01-01 to a date; importing `calendar` costs as much as reading ten records does.
+
+    The year begins in March here, so that the leap day is its last
+    (https://howardhinnant.github.io/date_algorithms.html, days_from_civil).
+    """
+    year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)
+    return year * 365 + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469

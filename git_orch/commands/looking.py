@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from git_orch.config import Settings
     from git_orch.formats.excerpt import Source as Lines
     from git_orch.layout import Layout
+    from git_orch.model import Report
     from git_orch.registry import Registry
 
 
@@ -40,7 +41,7 @@ def look(env: Mapping[str, str]) -> Look:
     return Look(layout=place, settings=settings, book=registry.open_registry(place, keys.load(env)), env=dict(env))
 
 
-def source(seen: Look, tree_id: str) -> Lines:
-    """The lines of a reviewed tree, for those who print findings; none where the store is gone."""
+def source(seen: Look, reviewed: Report) -> Lines:
+    """The lines of the tree that was reviewed, for those who print findings; none where the store is gone."""
     found = store.open_existing(seen.layout, seen.env)
-    return Source(found, tree_id) if found is not None else lambda *_: None
+    return Source(found, reviewed.tree_id, reviewed.run_id) if found is not None else lambda *_: None

@@ -6,23 +6,30 @@ import os
 import sys
 
 from git_orch import dedup, launch, report, runs, target
-from git_orch import verdict as verdicts
-from git_orch.commands import following, speaking
-from git_orch.errors import EXIT_INTERRUPTED, UsageError
-from git_orch.formats.terminal import Terminal
+from git_orch.commands import following, history, progress, speaking
+from git_orch.commands.looking import Look
+from git_orch.commands.wait import exit_code
+from git_orch.errors import EXIT_INTERRUPTED, NothingToReview, UsageError
+from git_orch.formats.terminal import Terminal, wrap
+from git_orch.formats.words import plural, short_id, size
 from git_orch.launch import Order
 from git_orch.model import SCHEMA_VERSION, Record, Report
 from git_orch.place import temp_root
 from git_orch.registry import BY_HAND
 from git_orch.source import Source
 from git_orch.target import Question
-from git_orch.workspace import Workspace, open_at
+from git_orch.workspace import open_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from git_orch.model import Disposition, Threshold
+    from git_orch.commands.following import Interrupts
+    from git_orch.model import Disposition, Json, Threshold
     from git_orch.registry import Intent, Lock
+    from git_orch.store import Changed
     from git_orch.target import Target
+    from git_orch.workspace import Workspace
+
+_FOR_PROGRAMS = ("json", "jsonl")
 
 
 class Options(Record):
@@ -33,12 +40,22 @@ class Options(Record):
     detach: bool = False
     foreground: bool = False
     timeout_s: float | None = None
-    format: str = "text"
+    format_name: str = "text"
     dry_run: bool = False
     pathspec: tuple[str, ...] = ()
     fail_on: Threshold | None = None
     disposition: Disposition = "discard"
     fresh: bool = False
+
+
+class Job(Record):
+    """A review about to be done: what, by whom, where."""
+
+    options: Options
+    workspace: Workspace
+    wanted: Target
+    order: Order
+    changed: tuple[Changed, ...]
 
 
 def review(options: Options, env: dict[str, str]) -> int:
@@ -47,29 +64,58 @@ def review(options: Options, env: dict[str, str]) -> int:
     Raises:
         OrchError: it cannot be; nothing was started.
     """
+    job = _job(options, env)
+    if options.dry_run:
+        speaking.say(_plan_json(job) if options.format_name in _FOR_PROGRAMS else _plan(job))
+        return 0
+    # From before the start: none may be lost between the two. In the foreground they are the supervisor's to act upon.
+    with following.Interrupts(watch=not options.foreground) as interrupts:
+        started = _start(job)
+        if options.detach:
+            _announce(started, job)
+            return 0
+        if isinstance(started, Report):
+            return _show(started, job, progress.chosen(options.format_name, env))
+        return _follow(started, job, interrupts)
+
+
+def disposition(word: str) -> Disposition:
+    """What becomes of the trees of a review.
+
+    Raises:
+        UsageError: it is nothing that can become of them.
+    """
+    match word:
+        case "discard" | "preserve":
+            return word
+    raise UsageError(f"--disposition: `{word}` is neither discard nor preserve")
+
+
+def _job(options: Options, env: dict[str, str]) -> Job:
+    if options.detach and options.foreground:
+        raise UsageError("--detach and --foreground exclude each other", "leave one of them out")
     workspace = open_at(os.getcwd(), env)
     order = _order(options, workspace)
     wanted = target.resolve(options.question, workspace)
-    if options.dry_run:
-        speaking.say(_plan(wanted, order, workspace))
-        return 0
-    started = _start(options, workspace, wanted, order)
-    if isinstance(started, Report):
-        return _show(started, options, workspace, following.chosen(options.format, _terminal()))
-    if options.detach:
-        _announce(started, options)
-        return 0
-    return _follow(started, options, workspace)
+    changed = workspace.store.changed(wanted.base.tree_id, wanted.tree_id, order.pathspec)
+    if not changed:
+        raise NothingToReview(
+            f"nothing to review: no changed file matches {' '.join(options.pathspec)}", "git orch review -n names them"
+        )
+    if not options.question.rev and not wanted.head:
+        which = f"all {len(changed)} files" if len(changed) > 1 else "the one file"
+        speaking.tell(f"git-orch: no commit yet: reviewing {which} as new\n")
+    return Job(options=options, workspace=workspace, wanted=wanted, order=order, changed=tuple(changed))
 
 
 def _order(options: Options, workspace: Workspace) -> Order:
     settings = workspace.settings
-    names = options.reviewers or settings.reviewers
-    chosen = [settings.reviewer(name) for name in dict.fromkeys(names)]
+    chosen = [settings.reviewer(name) for name in dict.fromkeys(options.reviewers or settings.reviewers)]
     for reviewer in chosen:
         if not reviewer.command and reviewer.name != "static":
             raise UsageError(
-                f"reviewer `{reviewer.name}` has no command", f"git config orch.reviewer.{reviewer.name}.command 'COMMAND'"
+                f"reviewer `{reviewer.name}` has no command",
+                f"git config orch.reviewer.{reviewer.name}.command 'COMMAND'",
             )
     if options.timeout_s is not None:
         chosen = [reviewer.replace(timeout_s=options.timeout_s) for reviewer in chosen]
@@ -82,22 +128,27 @@ def _order(options: Options, workspace: Workspace) -> Order:
     )
 
 
-def _start(options: Options, workspace: Workspace, wanted: Target, order: Order) -> str | Report:
+# -- starting
+
+
+def _start(job: Job) -> str | Report:
     """The run that reviews the target: its id; or the report of an earlier one that did the same."""
-    key = launch.dedup_key(wanted, order)
-    standing = None if _must_be_new(options) else dedup.standing(workspace.layout, key)
+    workspace, key = job.workspace, launch.dedup_key(job.wanted, job.order)
+    standing = None if _must_be_new(job.options) else dedup.standing(workspace.layout, key)
     if standing is not None:
-        return report.load(workspace.layout.run_dir(standing.run_id), reused=True) or standing.run_id
+        found = report.load(workspace.layout.run_dir(standing.run_id), reused=True)
+        # The same trees may have been asked for by other names.
+        return found.replace(subject=job.wanted.subject, base=job.wanted.base) if found else standing.run_id
     root = temp_root(workspace.env)
-    intent = launch.prepare(workspace.layout, workspace.settings, wanted, order, root, workspace.book.instance)
+    intent = launch.prepare(workspace.layout, workspace.settings, job.wanted, job.order, root, workspace.book.instance)
     try:
         lock = workspace.book.publish(intent)
     except BaseException:
         runs.remove(intent.run_dir)
         raise
-    if not _must_be_new(options):
+    if not _must_be_new(job.options):
         dedup.claim(workspace.layout, key, intent.run_id)
-    _supervise(options, workspace, intent, lock)
+    _supervise(job, intent, lock)
     return intent.run_id
 
 
@@ -105,8 +156,9 @@ def _must_be_new(options: Options) -> bool:
     return options.fresh or options.disposition != "discard"
 
 
-def _supervise(options: Options, workspace: Workspace, intent: Intent, lock: Lock) -> None:
-    if options.foreground:
+def _supervise(job: Job, intent: Intent, lock: Lock) -> None:
+    workspace = job.workspace
+    if job.options.foreground:
         from git_orch import supervisor
 
         supervisor.run(workspace.book, intent, lock, workspace.env)
@@ -115,57 +167,83 @@ def _supervise(options: Options, workspace: Workspace, intent: Intent, lock: Loc
         launch.by_exec(workspace.book, intent, lock, workspace.env)
 
 
-def _announce(run_id: str, options: Options) -> None:
-    if options.format in ("json", "jsonl"):
-        from git_orch.formats import json_
+# -- telling
 
-        speaking.say(
-            json_.document({"schema_version": SCHEMA_VERSION, "run_id": run_id, "tree_id": "", "status": "queued"})
-        )
-    else:
+
+def _announce(started: str | Report, job: Job) -> None:
+    """The run's name is printed, for whoever comes back to it."""
+    run_id = started.run_id if isinstance(started, Report) else started
+    if job.options.format_name not in _FOR_PROGRAMS:
         speaking.line(run_id)
+        return
+    from git_orch.formats import json_
+
+    facts = history.record(run_id, job.workspace.layout, job.workspace.book) or {}
+    state = facts.get("status", "queued")
+    told: Json = {"run_id": run_id, "tree_id": job.wanted.tree_id, "status": state}
+    speaking.say(json_.document({"schema_version": SCHEMA_VERSION, **told}))
 
 
-def _follow(run_id: str, options: Options, workspace: Workspace) -> int:
-    show = following.chosen(options.format, _terminal())
-    ended = following.follow(following.Run(workspace, run_id), show)
+def _follow(run_id: str, job: Job, interrupts: Interrupts) -> int:
+    show = progress.chosen(job.options.format_name, job.workspace.env)
+    workspace = job.workspace
+    seen = Look(layout=workspace.layout, settings=workspace.settings, book=workspace.book, env=workspace.env)
+    ended = following.follow(following.Run(seen, run_id), show, interrupts)
     if isinstance(ended, Report):
-        return _show(ended, options, workspace, show)
+        return _show(ended, job, show)
+    if job.options.format_name in _FOR_PROGRAMS:
+        _announce(run_id, job)
     return EXIT_INTERRUPTED
 
 
-def _show(found: Report, options: Options, workspace: Workspace, show: following.Display) -> int:
-    if found.reused and isinstance(show, following.Live):
-        show = following.Display(show.terminal)
-    source = Source(workspace.store, found.tree_id)
-    speaking.say(following.printed(found, options.format, show, source))
+def _show(found: Report, job: Job, show: progress.Display) -> int:
+    speaking.say(show.printed(found, job.options.format_name, Source(job.workspace.store, found.tree_id, found.run_id)))
     return exit_code(found)
 
 
-def exit_code(found: Report) -> int:
-    """The exit status that tells a report's verdict; of a cancelled run, that it was interrupted."""
-    return EXIT_INTERRUPTED if found.status == "cancelled" else verdicts.exit_code(found.verdict)
+# -- telling what would be done
 
 
-def _terminal() -> Terminal:
-    return Terminal.of(sys.stdout, os.environ)
-
-
-def _plan(wanted: Target, order: Order, workspace: Workspace) -> str:
+def _plan(job: Job) -> str:
     """What would be sent to whom, and how large it is."""
-    from git_orch.formats.terminal import shown
-    from git_orch.formats.words import plural, short_id, size
-
-    changed = workspace.store.changed(wanted.base.tree_id, wanted.tree_id, order.pathspec)
-    patch = workspace.store.patch(wanted.base.tree_id, wanted.tree_id, order.pathspec or None)
+    terminal = Terminal.of(sys.stdout, job.workspace.env)
+    wanted, patch = job.wanted, _patch(job)
     against = short_id(wanted.base.commit or wanted.base.tree_id)
-    lines = [
-        f"Would review {plural(len(changed), 'file')}: {shown(wanted.subject)} (tree {short_id(wanted.tree_id)}) "
-        f"against {shown(wanted.base.name)} ({against})"
-    ]
-    for reviewer in order.reviewers:
+    what = f"{plural(len(job.changed), 'file')}: {wanted.subject} (tree {short_id(wanted.tree_id)})"
+    lines = wrap(
+        terminal.sentence(f"Would review {what} against {wanted.base.name} ({against})"), terminal.width, rest="  "
+    )
+    for reviewer in job.order.reviewers:
         where = "may use the network" if reviewer.network else "stays on this machine"
-        what = shown(reviewer.command) or "built-in checks"
-        lines.append(f"  {reviewer.name}: the tree and a patch of {size(len(patch))}; {where}: {what}")
-    lines += [f"  left out: {shown(skip.path)}  {skip.reason}" for skip in wanted.skipped]
+        by = terminal.sentence(reviewer.command) or "built-in checks"
+        said = f"{reviewer.name}: the tree and a patch of {size(len(patch))}; {where}: {by}"
+        lines += wrap(said, terminal.width, first="  ", rest="    ")
+    for change in job.changed:
+        lines.append(f"  {change.status}  {terminal.shown(change.path)}")
+    for skip in wanted.skipped:
+        lines += wrap(f"{terminal.shown(skip.path)}: {skip.reason}", terminal.width, first="  left out: ", rest="    ")
     return "".join(line + "\n" for line in lines)
+
+
+def _plan_json(job: Job) -> str:
+    from git_orch.formats import json_
+
+    wanted = job.wanted
+    return json_.document(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "tree_id": wanted.tree_id,
+            "base": wanted.base.fields(),
+            "patch_bytes": len(_patch(job)),
+            "files": [{**json_.path_fields(change.path), "status": change.status} for change in job.changed],
+            "skipped": [{**json_.path_fields(skip.path), "reason": skip.reason} for skip in wanted.skipped],
+            "reviewers": [
+                {"name": each.name, "command": each.command, "network": each.network} for each in job.order.reviewers
+            ],
+        }
+    )
+
+
+def _patch(job: Job) -> bytes:
+    paths = tuple(change.path for change in job.changed) if job.order.pathspec else None
+    return job.workspace.store.patch(job.wanted.base.tree_id, job.wanted.tree_id, paths)

@@ -6,51 +6,58 @@ import os
 import sys
 import time
 
-from git_orch import keeping, registry, report, runs
-from git_orch.commands import following, history, speaking
-from git_orch.errors import NoSuchRun
+from git_orch import findings, formats, keeping, registry, report, runs
+from git_orch.commands import history, speaking
+from git_orch.commands.looking import look, source
+from git_orch.commands.wait import StillRunning
+from git_orch.errors import NoSuchRun, UsageError
 from git_orch.formats import blocks
 from git_orch.formats.found import FoundRow
 from git_orch.formats.show import ShowView, show_text
 from git_orch.formats.terminal import Terminal
-from git_orch.model import Finding, Report, Usage
-from git_orch.source import Source
-from git_orch.workspace import open_at
+from git_orch.model import SCHEMA_VERSION, Finding, Report, Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from git_orch.commands.looking import Look
     from git_orch.model import Json
-    from git_orch.workspace import Workspace
 
 _ID_LETTERS = frozenset("zyxwvutsrqponmlk")  # a finding's id is written with z to k, as jj writes a change's
+_TIERS = {1: "own PID namespace, checkout read-only", 2: "child subreaper, checkout writable"}
 
 
-def show(name: str | None, env: dict[str, str], *, format: str, coverage: bool) -> int:
+def show(name: str, env: dict[str, str], *, format_name: str, coverage: bool) -> int:
     """The run, or the finding of that id, is printed. Always 0: it is an answer, not a judgement."""
-    workspace = open_at(os.getcwd(), env)
+    seen = look(env)
+    if len(name) >= 4 and _ID_LETTERS.issuperset(name):
+        speaking.say(_show_finding(name, seen, format_name))
+        return 0
+    run_id = history.resolve(name, seen.layout, seen.book)
+    run_dir = seen.layout.run_dir(run_id)
+    found = report.load(run_dir)
+    if found is None:
+        raise _not_ended(run_id, seen)
     terminal = Terminal.of(sys.stdout, env)
-    if name and len(name) >= 4 and _ID_LETTERS.issuperset(name):
-        found, finding = _finding(name, workspace)
-        speaking.say(blocks.whole(finding, terminal, Source(workspace.store, found.tree_id)))
-        return 0
-    run_id = history.resolve(name, workspace.layout, workspace.book)
-    found_report = report.load(workspace.layout.run_dir(run_id))
-    if found_report is None:
-        facts = history.record(run_id, workspace.layout, workspace.book) or {}
-        raise NoSuchRun(
-            f"run {runs.short(run_id)} has not ended: {facts.get('status', 'unknown')}",
-            f"git orch wait {runs.short(run_id)} follows it",
-        )
-    if format != "text":
-        source = Source(workspace.store, found_report.tree_id)
-        speaking.say(following.printed(found_report, format, following.Display(terminal), source))
-        return 0
-    facts = runs.final_record(workspace.layout.run_dir(run_id)) or {}
-    speaking.say(show_text(_view(found_report, facts, coverage), terminal))
+    if format_name == "text":
+        speaking.say(show_text(_view(found, runs.final_record(run_dir) or {}, seen, coverage), terminal))
+    else:
+        speaking.say(formats.render(found, format_name, terminal=terminal, source=source(seen, found)))
     return 0
 
 
-def _view(found: Report, facts: Json, coverage: bool) -> ShowView:
+def _not_ended(run_id: str, seen: Look) -> StillRunning | NoSuchRun:
+    name = runs.short(run_id)
+    facts = history.record(run_id, seen.layout, seen.book)
+    if facts is None:
+        return NoSuchRun(f"run {name} left no record that can be read", "git orch status lists what is there")
+    if facts["status"] == "orphaned":
+        return StillRunning(
+            f"run {name}: its supervisor died", "git orch sweep records it, and takes away what it left"
+        )
+    return StillRunning(f"run {name} has not ended: {facts['status']}", f"git orch wait {name}")
+
+
+def _view(found: Report, facts: Json, seen: Look, coverage: bool) -> ShowView:
     return ShowView(
         report=found,
         worktree=history.home_short(str(facts.get("worktree_path", ""))),
@@ -58,15 +65,15 @@ def _view(found: Report, facts: Json, coverage: bool) -> ShowView:
         fired_by=_fired_by(facts),
         contained=_contained(facts),
         usage=Usage(cpu_s=facts.get("cpu_s", 0.0), peak_rss_bytes=facts.get("peak_rss_bytes", 0)),
-        files=_files(found),
+        files=_files(found, seen),
         found=tuple(FoundRow(finding=finding) for finding in found.findings),
         all_skipped=coverage,
     )
 
 
-def _files(found: Report) -> str:
+def _files(found: Report, seen: Look) -> str:
     """Where the run's records lie, and its trees where they were kept."""
-    kept = keeping.folder(os.path.dirname(os.path.dirname(found.run_dir)), found.run_id)
+    kept = keeping.folder(seen.layout.durable, found.run_id)
     places = [found.run_dir, *([kept] if os.path.isdir(kept) else [])]
     return ", ".join(history.home_short(place) + "/" for place in places)
 
@@ -85,21 +92,42 @@ def _contained(facts: Json) -> str:
         return ""
     tiers = sorted({job.get("containment", 0) for job in jobs})
     reasons = sorted({job["containment_degraded_reason"] for job in jobs if job.get("containment_degraded_reason")})
-    words = {1: "own PID namespace, checkout read-only", 2: "child subreaper"}
-    held = ", ".join(f"tier {tier} ({words.get(tier, 'see docs/platforms.md')})" for tier in tiers)
+    held = ", ".join(f"tier {tier} ({_TIERS.get(tier, 'see docs/platforms.md')})" for tier in tiers)
     ended = "nothing left behind" if facts.get("status") not in ("unkillable", "orphaned") else facts["status"]
     return "; ".join([held, *reasons, str(ended)])
 
 
-def _finding(name: str, workspace: Workspace) -> tuple[Report, Finding]:
+# -- one finding
+
+
+def _show_finding(name: str, seen: Look, format_name: str) -> str:
+    found, finding = _finding(name, seen)
+    match format_name:
+        case "text":
+            return blocks.whole(finding, Terminal.of(sys.stdout, seen.env), source(seen, found))
+        case "json" | "jsonl":
+            from git_orch.formats import json_
+
+            told = {"schema_version": SCHEMA_VERSION, "run_id": found.run_id, **json_.finding(finding)}
+            return json_.document(told)
+    raise UsageError(f"a finding is shown as text or json, not as {format_name}")
+
+
+def _finding(name: str, seen: Look) -> tuple[Report, Finding]:
     """The finding whose id begins so, in the newest run that has one.
 
     Raises:
-        NoSuchRun: there is none.
+        NoSuchRun: there is none, or more than one.
     """
-    for run_id in reversed(history.known(workspace.layout, workspace.book)):
-        found = report.load(workspace.layout.run_dir(run_id))
-        for finding in found.findings if found is not None else ():
-            if finding.id.startswith(name) or name.startswith(finding.id):
-                return found, finding  # type: ignore[return-value]
+    for run_id in reversed(history.known(seen.layout, seen.book)):
+        found = report.load(seen.layout.run_dir(run_id))
+        hits = [finding for finding in found.findings if _is_called(finding, name)] if found is not None else []
+        if found is not None and len(hits) == 1:
+            return found, hits[0]
+        if hits:
+            raise NoSuchRun(f"`{name}` is the beginning of {len(hits)} findings", "type more of its letters")
     raise NoSuchRun(f"no finding `{name}` here", "git orch show RUN lists a run's findings")
+
+
+def _is_called(finding: Finding, name: str) -> bool:
+    return findings.letters(finding.fingerprint).startswith(name) or finding.id == name

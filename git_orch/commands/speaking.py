@@ -1,28 +1,57 @@
-"""How a command speaks: results on standard output, everything else on standard error, and a closed pipe ends quietly."""
+"""How a command speaks: results on standard output, everything else on standard error.
+
+Where the reader is gone (`git orch status | head -1`) the rest goes nowhere, quietly: the command goes on to its end,
+and its exit status is what it would have been.
+"""
 
 from __future__ import annotations
 
 import os
+import select
 import sys
+
+from git_orch.errors import EnvironmentProblem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from git_orch.errors import OrchError
+
+_silenced: set[int] = set()
 
 
 def say(text: str) -> None:
-    """The text is on standard output."""
-    _write(sys.stdout, text)
+    """The text is on standard output, or its reader is gone.
+
+    Raises:
+        EnvironmentProblem: it cannot be written: the disk is full.
+    """
+    try:
+        _write(sys.stdout, text)
+    except BrokenPipeError:
+        _silence(1)
+    except OSError as error:
+        _silence(1)
+        raise EnvironmentProblem(f"cannot write to standard output: {error.strerror}") from error
 
 
 def tell(text: str) -> None:
-    """The text is on standard error."""
-    _write(sys.stderr, text)
+    """The text is on standard error, where that can be written."""
+    try:
+        _write(sys.stderr, text)
+    except OSError:
+        _silence(2)
 
 
 def line(text: str) -> None:
     """The text is on standard output, as a line."""
     say(text + "\n")
+
+
+def is_heard() -> bool:
+    """Whether standard output has, as far as is known, still a reader."""
+    return 1 not in _silenced
 
 
 def fail(error: OrchError, *, as_json: bool) -> int:
@@ -33,15 +62,24 @@ def fail(error: OrchError, *, as_json: bool) -> int:
     return error.exit_code
 
 
-def quiet_end() -> None:
-    """Standard output goes nowhere from now on: its reader (`head -1`) is gone, and Python would complain at its exit."""
+def _silence(fd: int) -> None:
+    """What is written to the descriptor goes nowhere from now on: Python would complain at its exit."""
+    _silenced.add(fd)
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
+    os.dup2(null, fd)
     os.close(null)
 
 
-def _write(stream: object, text: str) -> None:
-    buffer = stream.buffer  # type: ignore[attr-defined]
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    buffer.write(text.encode(encoding, "backslashreplace"))
-    buffer.flush()
+def _write(stream: TextIO, text: str) -> None:
+    data = text.encode(stream.encoding or "utf-8", "backslashreplace")
+    stream.flush()
+    try:
+        fd = stream.fileno()
+    except (OSError, ValueError):  # a test's stream, which lies in memory
+        stream.buffer.write(data)
+        return
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:  # some programs give their children pipes that do not wait
+            select.select([], [fd], [])

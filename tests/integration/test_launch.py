@@ -89,7 +89,7 @@ def test_the_kernel_names_supervisor_and_guardian(run: Rehearsal) -> None:
     assert book.supervisor_pid(run.run_id) == book.guardian_pid(run.run_id) == 0
 
 
-def launcher(run: Rehearsal, how: str, then: str) -> subprocess.Popen[bytes]:
+def launcher(run: Rehearsal, how: str, then: str, inherited: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
     """A process that fires the run, prints a line, and does something then."""
     code = f"""
     import os, sys
@@ -109,7 +109,12 @@ def launcher(run: Rehearsal, how: str, then: str) -> subprocess.Popen[bytes]:
     words = [str(PROJECT), run.scene.layout.worktree, jsontext.dumps(run.intent.to_json())]
     command = [sys.executable, "-I", "-S", "-c", textwrap.dedent(code), *words]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ), start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(os.environ),
+        start_new_session=True,
+        pass_fds=inherited,
     )
 
 
@@ -161,8 +166,7 @@ def test_a_supervisor_outlives_the_process_group_of_its_launcher(run: Rehearsal,
 def test_nothing_of_the_launchers_stays_open_in_the_supervisor(run: Rehearsal, how: str) -> None:
     """Case 12: whoever waits for the end of a pipe that the launcher had inherited waits for the launcher alone."""
     reader, writer = os.pipe()
-    os.set_inheritable(writer, True)
-    process = launcher(run, how, f"os.set_inheritable({writer}, True)")
+    process = launcher(run, how, "pass", inherited=(writer,))
     os.close(writer)
     fired(process)
     run.await_reviewer()

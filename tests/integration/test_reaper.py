@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from git_orch import dedup, disposal, jsontext, proc, reaper, registry, runs, workspace
+from git_orch import dedup, disposal, jsontext, proc, reaper, registry, retention, runs, workspace
 from git_orch.containment import strays
 from git_orch.reaper import Absent, Reaped, Swept
 from git_orch.registry import Held, Refused
@@ -595,3 +595,22 @@ reaper.sweep(workspace.open_at(sys.argv[2], dict(os.environ)))"""
     subprocess.run([sys.executable, "-I", "-S", "-c", code, PROJECT, repo.path], check=True, timeout=60)
     wait_until(lambda: not is_alive(run.job), 5)
     assert entries(scene) == []
+
+
+def test_the_store_outlives_what_the_user_prunes(scene: Workspace, repo: Repo) -> None:
+    """Case 67: objects that only the user's repository held are gone, and the store's own gc goes on working."""
+    run = dead(repo, "working")
+    assert reaper.sweep(scene) == reapable(run.run_id)
+    repo.git("reset", "--quiet", "--hard", "HEAD~")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "--quiet", "--prune=now")
+    assert scene.store.gc("now") == ""
+    evidence = scene.store.evidence(run.run_id)
+    assert evidence is not None
+    assert scene.store.git().run("show", f"{evidence.tree}:a.py") == b"reviewed\n"
+    gone = retention.retire(
+        scene.layout.durable, scene.store, entries=(), keep_runs=0, keep_days=30, keep_bytes=1 << 30
+    )
+    assert gone == (run.run_id,)
+    assert store_refs(scene) == []
+    assert scene.store.gc("now") == ""

@@ -79,7 +79,7 @@ def do(repo: Repo, step: tuple[str, str, str]) -> None:
 
 
 def attempt(repo: Repo, *words: str) -> None:
-    """git has run, whether it could or not."""
+    """Git has run, whether it could or not."""
     subprocess.run(["git", *words], cwd=repo.path, capture_output=True, check=False)
 
 

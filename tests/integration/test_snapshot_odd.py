@@ -219,7 +219,7 @@ def test_a_folder_that_is_too_deep(started: Repo) -> None:
     taken = take(started)
     assert "new.txt" in names(started, taken.tree_id)
     (left_out,) = taken.skipped
-    assert left_out.reason == "unreadable folder: File name too long"
+    assert left_out.reason == "unreadable folder"  # git cuts the rest
     assert left_out.path.endswith("/")
 
 
@@ -334,9 +334,10 @@ def test_settings_do_not_change_what_is_seen(repo: Repo, settings: str) -> None:
 def test_a_split_index(started: Repo) -> None:
     started.git("update-index", "--split-index")
     before = fingerprint(started)
-    for _ in range(2):
-        assert take(started).tree_id == plain(started).tree_id
+    first, second = take(started), take(started)
     assert fingerprint(started) == before
+    assert first.tree_id == second.tree_id == plain(started).tree_id
+    assert fingerprint(started) != before  # the plain way leaves a shared index in the git directory
 
 
 @pytest.mark.parametrize("kind", [["--no-cone", "/a.txt"], ["--cone", "src"], ["--cone", "--sparse-index", "src"]])
@@ -478,8 +479,21 @@ def test_replaced(started: Repo, replace: Callable[[Repo], None]) -> None:
         assert taken.skipped == ()
         assert (taken.tree_id, plain(started).code) == (plain(started).tree_id, 0)
     assert fingerprint(started) == before
-    started.git("stash", "--include-untracked", "--quiet")
+    started.git("reset", "--quiet", "--hard")
+    started.git("clean", "-ffdq")
+    started.git("reset", "--quiet", "--hard")  # the first one may look through the link, and leave a file away
     assert take(started).tree_id == head_tree(started)
+
+
+def test_a_file_that_is_a_folder_for_a_while(started: Repo) -> None:
+    started.commit()
+    for _ in range(2):
+        (started.path / "a.txt").unlink()
+        started.write("a.txt/inside.txt", "in\n")
+        assert take(started).tree_id == plain(started).tree_id
+        shutil.rmtree(started.path / "a.txt")
+        started.write("a.txt", "a file again\n")
+        assert take(started).tree_id == plain(started).tree_id
 
 
 def test_a_large_folder_replaced_by_a_link_costs_no_call_a_file(started: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,10 +547,10 @@ NAMES = [
 
 def test_names_of_any_bytes(repo: Repo) -> None:
     for name in NAMES[::2]:
-        repo.write(name, f"tracked {ascii(name)}\n")
+        repo.write(name, f"tracked {name!a}\n")
     repo.commit()
     for name in NAMES:
-        repo.write(name, f"edited {ascii(name)}\n")
+        repo.write(name, f"edited {name!a}\n")
     before = fingerprint(repo)
     taken = take(repo)
     assert fingerprint(repo) == before
