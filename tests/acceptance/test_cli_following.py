@@ -59,7 +59,7 @@ def following(slow: Slow) -> Terminal:
 
 
 def is_interrupted(code: int) -> bool:
-    """git itself dies by the Ctrl-C that it has handed on; a shell tells that as 130 too."""
+    """Git itself dies by the Ctrl-C that it has handed on; a shell tells that as 130 too."""
     return code in (130, -signal.SIGINT)
 
 
