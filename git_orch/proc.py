@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the type checker knows no stub of the module that does the work
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 else:
     import _signal
 
@@ -80,20 +81,19 @@ def run_together(commands: Sequence[Command], *, timeout_s: float = 60.0) -> lis
     if os.name == "nt":
         return [_run_windows(command, timeout_s) for command in commands]
     children: list[_Child] = []
-    timed_out: set[_Child] = set()
     try:
         for command in commands:
             children.append(_Child(command))
-        if not _wait(children, timeout_s):
-            timed_out = {child for child in children if not child.ended}
-            _signal_all(children, SIGTERM)
-            _wait(children, GRACE_S)
+        _wait(children, timeout_s)
+        late = [child for child in children if not child.ended]
+        _signal_all(late, SIGTERM)
+        _let_end(late)
     finally:
         _signal_all(children, SIGKILL)
         _wait(children, KILLED_S)
         for child in children:
             child.close()
-    return [child.finished(timed_out=child in timed_out) for child in children]
+    return [child.finished(timed_out=child in late) for child in children]
 
 
 def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequence[int]) -> int:
@@ -229,9 +229,18 @@ class _Child:
             self.close()
 
     def signal(self, number: int) -> None:
-        """The process was sent the signal, if it has not been waited for: only then is the pid still this child's."""
+        """The process and what it started (a filter, a transport) were sent the signal.
+
+        Not once it has been waited for: then the number may be another's.
+        """
         if self._exit is None:
-            os.kill(self.pid, number)
+            os.killpg(self.pid, number)
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended; it is not waited for. False where the system does not tell."""
+        if self._exit is not None or not hasattr(os, "waitid"):
+            return self._exit is not None
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def finished(self, *, timed_out: bool) -> Finished:
         """How it ended."""
@@ -308,6 +317,13 @@ def _longest_pause(live: Sequence[_Child]) -> float:
     return min(child.pause_s for child in live)
 
 
+def _let_end(children: Sequence[_Child]) -> None:
+    """They have had a moment to end by themselves. None is waited for: for as long, its group's number is its own."""
+    deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline and not all(child.has_ended() for child in children):
+        select.poll().poll(_PAUSE_S * 1000)
+
+
 def _signal_all(children: Sequence[_Child], number: int) -> None:
     for child in children:
         child.signal(number)
@@ -341,6 +357,7 @@ def _spawn(
     if _signal.getsignal(_signal.SIGCHLD) == _signal.SIG_IGN:  # inherited: the kernel would keep no status for us
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(streams)]
+    group: dict[str, Any] = {"setsid": True} if setsid else {"setpgroup": 0}
     # Python ignores SIGPIPE, and what is ignored or blocked stays so across exec: `git` would then write on into a
     # closed pipe, or never hear of our TERM.
     return os.posix_spawn(
@@ -348,9 +365,9 @@ def _spawn(
         tuple(argv),
         env,
         file_actions=actions,
-        setsid=setsid,
         setsigmask=(),
         setsigdef=(SIGPIPE, SIGTERM, _signal.SIGCHLD),
+        **group,
     )
 
 

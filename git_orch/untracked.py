@@ -138,10 +138,19 @@ def _within(listed: Sequence[bytes], files: int) -> tuple[Sequence[bytes], Seque
         return listed, ()
     sizes: dict[bytes, int] = {}
     for path in listed:
-        top = path.partition(b"/")[0]
-        sizes[top] = sizes.get(top, 0) + 1
-    ranked = sorted(listed, key=lambda path: (sizes[path.partition(b"/")[0]], path))
-    return ranked[:files], ranked[files:]
+        sizes[_top(path)] = sizes.get(_top(path), 0) + 1
+    ranked = sorted(listed, key=lambda path: (sizes[_top(path)], path))
+    first = files
+    while first and _top(ranked[first - 1]) == _top(ranked[files]):
+        first -= 1  # where the folder begins that is cut in two
+    # In steps: one new file elsewhere must not push one out here, which would look as if it had been removed.
+    step = max(files // 20, 1)
+    cut = first + (files - first) // step * step
+    return ranked[:cut], ranked[cut:]
+
+
+def _top(path: bytes) -> bytes:
+    return path.partition(b"/")[0]
 
 
 def _folded(paths: Iterable[bytes], files: int) -> dict[bytes, str]:
