@@ -24,6 +24,7 @@ EVENTS = ("stop", "session-start", "user-prompt-submit")
 STDIN_S = 1.0
 STDIN_LIMIT = 16 << 20
 _SIGPIPE = 13
+_NO = (b"false", b"no", b"off", b"0", b"")
 
 
 def main(argv: list[str]) -> None:
@@ -68,11 +69,12 @@ class Question:
             os.close(write_end)
 
     def answer(self) -> bool:
-        """Whether `orch.enabled` is set at all; to what, is for those who load more."""
+        """Whether `orch.enabled` is set, and not to a word for no; whether that is a good word, `config` will say."""
         said = os.read(self._read_end, 4096)
         if self._pid:
             os.waitpid(self._pid, 0)
-        return said.startswith(b"orch.enabled")
+        key, newline, value = said.rstrip(b"\0").rpartition(b"\0")[2].partition(b"\n")
+        return bool(key) and not (newline and value.lower() in _NO)
 
 
 def leave() -> NoReturn:
