@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, dedup, disposal, journal, keeping, orchdir, registry, report, request, runs
+from git_orch import atomic, dedup, disposal, journal, keeping, orchdir, registry, report, request, runs, twin
 from git_orch.containment import strays
 from git_orch.containment.descendants import own_pid
 from git_orch.cursor import FOLDER
@@ -75,6 +75,7 @@ def sweep(workspace: Workspace, *, budget_s: float | None = None) -> Swept:
     deadline = None if budget_s is None else time.monotonic() + budget_s
     here = Here(workspace, deadline)
     fates: dict[str, Fate] = {}
+    _put_back(workspace)
     for run_id in workspace.book.run_ids():
         fates[run_id] = here.sweep(run_id) if not here.is_late() else Unfinished()
     unfinished = any(isinstance(fate, Unfinished) for fate in fates.values())
@@ -164,6 +165,7 @@ class Here:
                 return fate
             if not self._book.still_there(lock):  # `.orch` was taken away meanwhile
                 return Absent()
+        twin.remove(run_dir)
         self._book.remove(lock.run_id)
         return _REAPED
 
@@ -208,6 +210,21 @@ class Here:
         left_s = HUNT_S if self._deadline is None else max(0.0, self._deadline - time.monotonic())
         cookie = request.cookie_of(intent.run_id, self._workspace.key)
         return strays.clear(strays.COOKIE_PREFIX + cookie.encode(), budget_s=min(HUNT_S, left_s))
+
+
+def _put_back(workspace: Workspace) -> None:
+    """Every dead run whose entry was wiped, before its supervisor could put it back, has an entry again."""
+    listed = workspace.book.run_ids()
+    for run_id in runs.run_ids(workspace.layout.runs):
+        run_dir = f"{workspace.layout.runs}/{run_id}"
+        if not twin.exists(run_dir) or run_id in listed or runs.is_held(run_dir):
+            continue
+        intent = twin.read(run_dir, workspace.key)
+        try:
+            if intent is not None:
+                os.close(workspace.book.publish(intent).fd)
+        except OrchError:  # another sweep is at it, or there is no room: the next one looks again
+            continue
 
 
 def _kill_holder(holder: Callable[[str], int], run_id: str) -> None:

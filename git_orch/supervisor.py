@@ -23,6 +23,7 @@ from git_orch import (
     reviewing,
     runs,
     store,
+    twin,
     verdict,
 )
 from git_orch import key as keys
@@ -178,7 +179,8 @@ class Life:
         return Ending(status="failed", terminal_reason=code, verdict="unreviewed", reason=reason)
 
     def _reserve(self) -> None:
-        """Room on the disk for what is to be recorded, should it be full by then."""
+        """What may be missing later is there: the intent, should the entry be wiped; room, should the disk be full."""
+        twin.write(self._intent, self._key)
         fd = os.open(os.path.join(self._intent.run_dir, runs.ROOM), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if hasattr(os, "posix_fallocate"):
@@ -287,8 +289,10 @@ class Life:
             self._journal.write("run.not-recorded", reason=f"{error.strerror}: {error.filename}")
             return
         self._journal.write("run.ended", status=ending.status, verdict=ending.verdict)
-        if is_gone and self._book.still_there(self._lock):
-            self._book.remove(self._intent.run_id)
+        if is_gone:
+            twin.remove(self._intent.run_dir)
+            if self._book.still_there(self._lock):
+                self._book.remove(self._intent.run_id)
         self._tidy()
 
     def _record(self, ending: Ending) -> bool:

@@ -12,7 +12,7 @@ from _blake2 import blake2b
 
 from git_orch import atomic, dircache, listing, parking, proc
 from git_orch.errors import EnvironmentProblem, GitError
-from git_orch.git import Git, decode, without_git
+from git_orch.git import Git, decode, run_both, without_git
 from git_orch.inspection import INDEX_LIMIT
 from git_orch.listing import TreeUnusable
 from git_orch.place import Made, check_space, free_bytes
@@ -97,52 +97,59 @@ def _files_expected(raw: bytes, store: Store) -> int:
 def _unpack(store: Store, tree_id: str, place: Place) -> None:
     if store.promisor:
         store.fetch_missing(tree_id)
-    listed = _listing(store, tree_id)
-    listing.refuse_unusable(listed)
-    if _folds_case(place):
-        _refuse_colliding(listed, place)
-    if free_bytes(place.root) < _PLENTY_BYTES:
-        check_space(place.root, listing.needed_bytes(listed))
+    archive = os.path.join(place.root, "tree.tar")
     try:
-        raw = _made_from_archive(store, tree_id, listed, place)
-    except ObjectsMissing:
+        listed = _archived(store, tree_id, archive, place)
+        listing.refuse_unusable(listed)
+        if _folds_case(place):
+            _refuse_colliding(listed, place)
+        raw = _made_from(archive, store, listed, place)
+    except (ObjectsMissing, TreeUnusable):
         raise
     except (EnvironmentProblem, GitError):
-        listing.refuse_unusable(listed, thoroughly=True)  # perhaps it is the tree's fault
-        check_space(place.root, listing.needed_bytes(listed))  # or the disk's
+        remove_path(archive)
+        _say_why(store, tree_id, place)
         raise
+    finally:
+        remove_path(archive)
     atomic.write(place.index, raw)
     place.made = _made(place, raw)
 
 
-def _made_from_archive(store: Store, tree_id: str, listed: bytes, place: Place) -> bytes:
+def _archived(store: Store, tree_id: str, archive: str, place: Place) -> bytes:
+    """What the tree holds, listed; its archive lies in that file. Side by side, where the room need not be counted."""
+    git = store.git()
+    lists = ("ls-tree", "-r", "-l", "-z", "--full-tree", tree_id)
+    archives = ("archive", "--format=tar", "-o", archive, tree_id)
+    try:
+        if free_bytes(place.root) >= _PLENTY_BYTES:
+            return run_both((git, lists), (git, archives), timeout_s=_TIMEOUT_S)[0].stdout
+        listed = git.run(*lists, timeout_s=_TIMEOUT_S)
+        listing.refuse_unusable(listed)
+        check_space(place.root, listing.needed_bytes(listed))
+        git.run(*archives, timeout_s=_TIMEOUT_S)
+    except GitError:
+        store.fetch_missing(tree_id)  # says what is missing, where that is why
+        raise
+    return listed
+
+
+def _say_why(store: Store, tree_id: str, place: Place) -> None:
+    """A better reason for a failure is raised, where there is one: the tree itself, or the room on the disk."""
+    listed = store.listing(tree_id)
+    listing.refuse_unusable(listed, thoroughly=True)
+    check_space(place.root, listing.needed_bytes(listed))
+
+
+def _made_from(archive: str, store: Store, listed: bytes, place: Place) -> bytes:
     """The tree is unpacked and checked; gives its index. Where it is not, nothing is left of it."""
-    archive = os.path.join(place.root, "tree.tar")
     os.mkdir(place.tree, 0o755)
     try:
-        _archive(store, tree_id, archive)
         _extract(store, archive, place)
-        remove_path(archive)
         return _checked(listed, place, store.object_format)
     except BaseException:
-        for path in (archive, place.tree):
-            remove_path(path)
+        remove_path(place.tree)
         raise
-
-
-def _listing(store: Store, tree_id: str) -> bytes:
-    done = store.git().attempt("ls-tree", "-r", "-l", "-z", "--full-tree", tree_id, timeout_s=_TIMEOUT_S)
-    if done.code != 0:
-        store.fetch_missing(tree_id)  # says what is missing, where that is why
-        raise Git.failure(("ls-tree",), done, _TIMEOUT_S)
-    return done.stdout
-
-
-def _archive(store: Store, tree_id: str, archive: str) -> None:
-    done = store.git().attempt("archive", "--format=tar", "-o", archive, tree_id, timeout_s=_TIMEOUT_S)
-    if done.code != 0:
-        store.fetch_missing(tree_id)
-        raise Git.failure(("archive",), done, _TIMEOUT_S)
 
 
 def _extract(store: Store, archive: str, place: Place) -> None:

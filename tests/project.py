@@ -8,9 +8,10 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from git_orch import workspace
+from git_orch import key as keys
+from git_orch import registry
 from git_orch.registry import Registry
 from tests.adversaries.stage import is_alive
 from tests.fakes import fake_reviewer
@@ -34,6 +35,13 @@ class Project:
         self.repo.commit("first")
         self.set("orch.enabled", "true")
         self.repo.write("a.py", "one = 1\ntwo = 2\n")
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """A worktree that is there already, as it is."""
+        project = cls.__new__(cls)
+        project.repo, project.path = Repo(path), path
+        return project
 
     # -- settings
 
@@ -146,7 +154,8 @@ class Project:
         return self._book().guardian_pid(run_id)
 
     def _book(self) -> Registry:
-        return workspace.open_at(str(self.path), dict(os.environ)).book
+        live = str(self.path / ".orch")
+        return Registry(live, keys.load(os.environ), registry.instance_of(live))
 
     def processes(self, run_id: str = "") -> list[int]:
         """The processes that carry the cookie of the run (the last one), zombies not counted."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from git_orch import launch, reaper, registry, runs
+from git_orch import launch, reaper, registry, runs, workspace
 from git_orch.launch import Order
 from git_orch.model import Base, ReviewerSettings
 from git_orch.place import temp_root
@@ -256,3 +256,42 @@ def test_git_that_a_killed_supervisor_leaves_behind_is_found(scene: Workspace, r
         except OSError:
             continue
     assert not os.path.exists(os.path.join(intent.temp_root, intent.run_id))
+
+
+def test_a_run_that_lost_entry_and_supervisor_at_once_is_reaped_all_the_same(
+    scene: Workspace, repo: Repo, tmp_path: Path
+) -> None:
+    intent = order(scene, repo, fake_reviewer("--touch", tmp_path / "up", "--hang"))
+    process = start(scene, intent)
+    wait_until((tmp_path / "up").exists, END_S)
+    process.send_signal(signal.SIGSTOP)  # it cannot put anything back
+    for kind in ("json", "state", "lock"):
+        os.unlink(scene.book.path(intent.run_id, kind))
+    assert reaper.sweep(scene).reaped == ()  # it lives
+    process.kill()
+    process.wait(END_S)
+    assert reaper.sweep(scene).reaped == (intent.run_id,)
+    record = runs.final_record(intent.run_dir)
+    assert record is not None
+    assert record["status"] == "orphaned"
+    assert entries(scene) == []
+    assert not os.path.exists(os.path.join(intent.temp_root, intent.run_id))
+    assert reaper.sweep(scene).reaped == ()
+
+
+def test_a_copy_of_the_repository_has_no_say_in_it(scene: Workspace, repo: Repo, tmp_path: Path) -> None:
+    """Case 61, and the copy has lost its `.orch` besides."""
+    intent = order(scene, repo, fake_reviewer("--touch", tmp_path / "up", "--wait-for", tmp_path / "go", "--pass"))
+    process = start(scene, intent)
+    wait_until((tmp_path / "up").exists, END_S)
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-a", str(repo.path), str(copy)], check=True)
+    subprocess.run(["rm", "-rf", str(copy / ".orch")], check=True)
+    swept = reaper.sweep(workspace.open_at(str(copy), dict(os.environ)))
+    assert (swept.reaped, swept.trees) == ((), ())
+    assert process.poll() is None
+    (tmp_path / "go").touch()
+    assert process.wait(END_S) == 0
+    record = runs.final_record(intent.run_dir)
+    assert record is not None
+    assert record["verdict"] == "pass"

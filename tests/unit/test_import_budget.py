@@ -58,6 +58,7 @@ CHEAP = (
     "session_name",
     "target",
     "tree",
+    "twin",
     "trigger",
     "untracked",
     "verdict",
