@@ -15,7 +15,7 @@ EXIT_INTERRUPTED = 130
 class OrchError(Exception):
     """Something that a person can put right; `hint` says how.
 
-    `code` is the stable word that `--format json` prints; `exit_code` is the one of docs/exit-codes.
+    `code` is the stable word that `--format json` prints; `exit_code` is the one of docs/output.md.
     """
 
     code = "error"

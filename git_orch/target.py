@@ -121,7 +121,7 @@ def _worktree_base(workspace: Workspace, head: str) -> Base:
 def _base_of_commit(workspace: Workspace, name: str, tip: str) -> Base:
     """A branch is compared with where it left its base or the trunk, any other commit with its first parent."""
     git = workspace.git
-    is_branch = tip in (commit_of(git, f"refs/heads/{name}"), commit_of(git, f"refs/remotes/{name}"))
+    is_branch = any(_ref(git, f"refs/{kind}/{name}") == tip for kind in ("heads", "remotes"))
     configured = dict(workspace.settings.branch_bases).get(name, "") if is_branch else ""
     if configured:
         return _merge_base(workspace, configured, tip)
@@ -255,6 +255,12 @@ def _from_top(spec: str, prefix: str) -> str:
         magic = spec[: len(spec) - len(path)]
         is_top = "/" in magic
     return spec if is_top else magic + os.path.normpath(os.path.join(prefix, path))
+
+
+def _ref(git: Git, name: str) -> str:
+    """The object that a full ref names, "" where there is none; `refs/heads/topic~1` is none."""
+    done = git.attempt("show-ref", "--verify", "--hash", name)
+    return decode(done.stdout).strip() if done.code == 0 else ""
 
 
 def _verify(git: Git, name: str) -> str:

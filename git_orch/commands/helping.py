@@ -32,10 +32,10 @@ def of_all(group: Any, env: Mapping[str, str]) -> str:
 def of_verb(command: Any, name: str, env: Mapping[str, str]) -> str:
     """What the verb does, and each of its options."""
     width = _width(env)
-    arguments = [param.metavar for param in command.params if param.param_type_name == "argument"]
+    arguments = [_argument(param) for param in command.params if param.param_type_name == "argument"]
     options = [param for param in command.params if param.param_type_name == "option"]
     words = " ".join([f"git orch {name}", "[OPTIONS]", *arguments])
-    rows = [(f"  {', '.join(param.opts)}{_value(param)}", param.help or "") for param in options]
+    rows = [(f"  {', '.join(sorted(param.opts, key=len))}{_value(param)}", param.help or "") for param in options]
     rows.append(("  -h, --help", "Print this."))
     return "\n".join([*_usage(words, width), "", *_paragraphs(command.help, width), "", *_table(rows, width)])
 
@@ -94,6 +94,10 @@ def _paragraphs(text: str | None, width: int) -> list[str]:
 
 def _first_sentence(text: str | None) -> str:
     return " ".join((text or "").split("\n\n")[0].split())
+
+
+def _argument(param: Any) -> str:
+    return f"[{param.metavar}]" if param.default and not param.metavar.startswith("[") else str(param.metavar)
 
 
 def _value(param: Any) -> str:

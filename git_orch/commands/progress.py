@@ -174,7 +174,7 @@ def _states(run: Run) -> list[Progress]:
         Progress(
             name=name,
             elapsed_s=now - run.begun.get(name, now),
-            doing="" if name in run.begun else "waiting",
+            doing="reviewing" if name in run.begun else "waiting",
             review=run.reviews.get(name),
         )
         for name in run.names

@@ -73,9 +73,10 @@ def _view(found: Report, facts: Json, seen: Look, coverage: bool) -> ShowView:
 
 def _files(found: Report, seen: Look) -> str:
     """Where the run's records lie, and its trees where they were kept."""
+    below = os.path.relpath(found.run_dir)
+    records = history.home_short(found.run_dir) if below.startswith("..") else below
     kept = keeping.folder(seen.layout.durable, found.run_id)
-    places = [found.run_dir, *([kept] if os.path.isdir(kept) else [])]
-    return ", ".join(history.home_short(place) + "/" for place in places)
+    return ", ".join(f"{place}/" for place in (records, *([history.home_short(kept)] if os.path.isdir(kept) else [])))
 
 
 def _fired_by(facts: Json) -> str:
@@ -108,7 +109,7 @@ def _show_finding(name: str, seen: Look, format_name: str) -> str:
         case "json" | "jsonl":
             from git_orch.formats import json_
 
-            told = {"schema_version": SCHEMA_VERSION, "run_id": found.run_id, **json_.finding(finding)}
+            told = {"schema_version": SCHEMA_VERSION, "run_id": found.run_id, "finding": json_.finding(finding)}
             return json_.document(told)
     raise UsageError(f"a finding is shown as text or json, not as {format_name}")
 

@@ -50,8 +50,12 @@ def line(text: str) -> None:
 
 
 def is_heard() -> bool:
-    """Whether standard output has, as far as is known, still a reader."""
-    return 1 not in _silenced
+    """Whether standard output still has a reader; for whoever would else wait for more to say."""
+    if 1 in _silenced:
+        return False
+    asked = select.poll()
+    asked.register(1, 0)  # an end that is gone is told unasked
+    return not asked.poll(0)
 
 
 def fail(error: OrchError, *, as_json: bool) -> int:

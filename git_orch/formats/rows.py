@@ -80,7 +80,7 @@ def reviewer_row(review: Review, terminal: Terminal, names: int = 0) -> str:
     mark = outcome_mark(review)
     time = duration(review.duration_ms)
     left = _left(terminal.mark(mark), review.name, time, names or name_width([review.name]), terminal)
-    most = _REASON_LINES if mark == "unreviewed" else 1
+    most = _REASON_LINES if mark == "unreviewed" else 2 if review.name == STATIC else 1
     lines = _beside(f"{left}{pad(_result(review), _RESULT)}  ", _detail(review, terminal), terminal, most)
     lines[0] = terminal.paint_at(lines[0], 2, 1, mark_style(mark))
     return "\n".join(lines)

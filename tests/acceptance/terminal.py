@@ -59,18 +59,23 @@ class Terminal:
 
     def until(self, text: str, timeout_s: float = WAIT_S) -> str:
         """The screen, once it has the text."""
-        wait_until(lambda: self._read() or text in self.screen(), timeout_s, what=f"{text!r} on the screen")
+        wait_until(lambda: text in self.screen(), timeout_s, what=f"{text!r} on the screen")
         return self.screen()
 
     def end(self, timeout_s: float = WAIT_S) -> int:
         """The exit status of the command, once it has ended and all that it wrote is read."""
-        wait_until(lambda: self._read() or self.process.poll() is not None, timeout_s, what="the command has ended")
+        wait_until(self._has_ended, timeout_s, what="the command has ended")
         self._read()
         return self.process.wait()
 
     def screen(self) -> str:
-        """What can be seen, lines without the spaces at their ends."""
+        """What can be seen by now, lines without the spaces at their ends."""
+        self._read()
         return screen(self.raw, self.columns)
+
+    def _has_ended(self) -> bool:
+        self._read()  # a terminal that nobody reads makes its writers wait
+        return self.process.poll() is not None
 
     def _read(self) -> None:
         while select.select([self._ours], [], [], 0)[0]:

@@ -254,7 +254,7 @@ def test_a_file_system_without_links_and_locks(started: Repo, monkeypatch: pytes
     def refuse(*_: object) -> None:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(index.os, "link", refuse)
-    monkeypatch.setattr(index.fcntl, "flock", refuse)
+    monkeypatch.setattr("os.link", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     assert take(started).tree_id == take(started).tree_id == plain(started).tree_id
     assert [path.name for path in kept(started).iterdir()] == ["lock"]

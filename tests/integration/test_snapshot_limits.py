@@ -186,7 +186,7 @@ class Clock:
             return original(private, paths, 0.0)
 
         monkeypatch.setattr(PrivateIndex, "_try", costly)
-        monkeypatch.setattr(snapshot.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
 
 
 def test_untracked_files_are_hashed_for_seven_tenths_of_the_budget(

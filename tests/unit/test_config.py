@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from git_orch import config
@@ -46,7 +48,7 @@ def test_nothing_set() -> None:
         ("orch.review.provide=node_modules .venv", "provide", ("node_modules", ".venv")),
     ],
 )
-def test_a_setting(line: str, field: str, value: object) -> None:
+def test_a_setting(line: str, field: str, value: Any) -> None:
     assert settings(line) == Settings(**{field: value})
 
 
