@@ -12,6 +12,7 @@ import pytest
 from git_orch import registry, store, target
 from git_orch.config import Settings
 from git_orch.errors import BaseUnknown, NothingToReview, UsageError
+from git_orch.model import Base
 from git_orch.snapshot import SnapshotFailed
 from git_orch.target import Question, Target, resolve, within
 from git_orch.workspace import Workspace
@@ -106,6 +107,20 @@ def test_a_clean_work_tree_names_the_way_to_the_commits(branched: Repo) -> None:
     assert nothing.value.exit_code == 6
     with pytest.raises(NothingToReview, match="nothing is staged that is not in HEAD"):
         ask(branched, staged=True)
+
+
+def test_a_clean_work_tree_of_the_trunk_and_of_no_commit(branched: Repo, make_repo: MakeRepo) -> None:
+    branched.git("checkout", "--quiet", "main")
+    with pytest.raises(NothingToReview) as nothing:
+        ask(branched)
+    assert nothing.value.hint == "for the last commit: git orch review HEAD"
+    empty = make_repo("empty")
+    with pytest.raises(NothingToReview) as nothing:
+        ask(empty)
+    assert nothing.value.message == "nothing to review: there is no commit yet, and no file"
+    with pytest.raises(NothingToReview) as nothing:
+        ask(empty, staged=True)
+    assert nothing.value.message == "nothing to review: there is no commit yet, and nothing is staged"
 
 
 def test_nothing_but_what_is_left_out_is_told(branched: Repo) -> None:
@@ -339,7 +354,7 @@ def test_no_remote_and_no_trunk(branched: Repo) -> None:
     assert ask(branched, "topic").base.name == "topic^"
     with pytest.raises(NothingToReview) as nothing:
         ask(branched)
-    assert nothing.value.hint.endswith("git orch review BASE..")
+    assert nothing.value.hint == "for the last commit: git orch review HEAD"
 
 
 def test_a_branch_of_a_remote(branched: Repo) -> None:
