@@ -15,7 +15,7 @@ from git_orch.errors import OrchError
 from git_orch.git import Git
 from git_orch.model import Change, Coverage, Record, ReviewerSettings, Skipped
 from git_orch.parents import foreign_configuration
-from git_orch.patch import added_lines
+from git_orch.patch import changed_lines
 from git_orch.place import check_space
 from git_orch.reviewers.answers import Unusable
 
@@ -87,8 +87,9 @@ class Work:
 
         Their trees are still there, but for one that is parked.
         """
-        changed = self._store.changed(self._intent.base_tree_id, self._intent.tree_id, self._intent.pathspec)
-        subject = self._subject(changed)
+        intent = self._intent
+        changed, patch = self._store.difference(intent.base_tree_id, intent.tree_id, intent.pathspec)
+        subject = self._subject(changed, patch)
         begun = time.monotonic()
         try:
             if changed:
@@ -118,9 +119,7 @@ class Work:
             self._meanwhile(changed)
         self._watch(rest)
 
-    def _subject(self, changed: list[Changed]) -> Subject:
-        paths = tuple(change.path for change in changed) if self._intent.pathspec else None
-        patch = self._store.patch(self._intent.base_tree_id, self._intent.tree_id, paths)
+    def _subject(self, changed: list[Changed], patch: bytes) -> Subject:
         atomic.write(os.path.join(self._intent.run_dir, "changes.patch"), patch)
         self._size = _size(patch, len(changed))
         self._run.note("review.change", **self._size.fields())
@@ -275,7 +274,7 @@ class Work:
 
     def _reviewed(self, subject: Subject, changed: list[Changed], review_ms: int) -> Reviewed:
         reviews = tuple(attempt.review() for attempt in self._attempts)
-        lines = added_lines(subject.patch)
+        lines = changed_lines(subject.patch)
         found = [finding for review in reviews for finding in settled(review, subject, lines)]
         identified = findings.identify(tuple(found), self._line_of(changed))
         by_reviewer = {

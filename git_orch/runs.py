@@ -35,9 +35,10 @@ def make_folder(run_dir: str) -> None:
     os.makedirs(run_dir, mode=0o700, exist_ok=True)
 
 
-def write(run_dir: str, name: str, value: Json) -> None:
-    """The file of that name holds the value, whole; a record is on the disk."""
-    atomic.write(os.path.join(run_dir, name), jsontext.dumps(value).encode("ascii") + b"\n", durable=name == RECORD)
+def write(run_dir: str, name: str, value: Json, *, durable: bool | None = None) -> None:
+    """The file of that name holds the value, whole; a record is on the disk, unless it is said that it need not be."""
+    is_kept = name == RECORD if durable is None else durable
+    atomic.write(os.path.join(run_dir, name), jsontext.dumps(value).encode("ascii") + b"\n", durable=is_kept)
 
 
 def read(run_dir: str, name: str) -> Json | None:

@@ -52,6 +52,7 @@ class Run:
         self._events = os.path.join(self.run_dir, "events.jsonl")
         self._heard = 0
         self._size = -1
+        self._is_cancelled = False
         self._looked = self._was_there = time.monotonic()
         intent = seen.book.intent(run_id) if seen.book is not None else None
         self.intent = None if isinstance(intent, registry.Refused) else intent
@@ -83,7 +84,8 @@ class Run:
         return found
 
     def cancel(self) -> None:
-        """The run is asked to end."""
+        """The run is asked to end, and asked again where somebody wipes `.orch` and the word with it."""
+        self._is_cancelled = True
         if self._seen.book is not None:
             self._seen.book.ask(self.run_id, "cancel")
 
@@ -105,6 +107,8 @@ class Run:
         layout, book = self._seen.layout, self._seen.book
         if history.is_alive(self.run_id, layout, book):
             self._was_there = time.monotonic()
+            if self._is_cancelled:
+                self.cancel()
         elif there:
             from git_orch import reaper
             from git_orch.workspace import open_at

@@ -12,6 +12,7 @@ from git_orch.commands import speaking
 from git_orch.config import BUILT_IN
 from git_orch.errors import EnvironmentProblem, UsageError
 from git_orch.formats.terminal import Terminal, wrap
+from git_orch.formats.words import plural
 from git_orch.install import claude, firing, gitconfig, installation, launcher, removal
 from git_orch.install.changes import Change, Plan
 from git_orch.install.claude import Scope
@@ -219,7 +220,7 @@ def _about_removal(changes: tuple[Change, ...]) -> str:
 def _print_found(place: Layout) -> None:
     tracked = git.split_z(place.git(os.environ).attempt("ls-files", "-z").stdout) if place.worktree else []
     speaking.line(f"Found   {_client_found()}")
-    speaking.line(f"Here    {_shown(place.worktree or place.common_dir, None)}, {len(tracked)} files")
+    speaking.line(f"Here    {_shown(place.worktree or place.common_dir, None)}, {plural(len(tracked), 'file')}")
 
 
 def _client_found() -> str:

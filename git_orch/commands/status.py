@@ -55,8 +55,8 @@ def overview(env: dict[str, str]) -> int:
         speaking.tell(f"git-orch: {problem.message}: {problem.hint}\n\n" + "".join(f"{step}\n" for step in steps))
         return problem.exit_code
     facts = history.recent(seen.layout, seen.book, most=3)
-    view = _view(seen, facts, "")
-    speaking.say(printed.status_text(view.replace(advice=advice.where_one_is(bool(facts))), terminal))
+    what_next = advice.where_one_is(has_runs=bool(facts), has_hooks=seen.settings.enabled)
+    speaking.say(printed.status_text(_view(seen, facts, "").replace(advice=what_next), terminal))
     return 0
 
 
@@ -73,7 +73,7 @@ def _view(seen: Look, facts: list[Json], session: str) -> printed.StatusView:
         more=f"{plural(nits, 'nit')} (git orch show {runs.short(newest.run_id)})" if newest and nits else "",
         rows=tuple(_row(each) for each in facts),
         hooks=_hooks(seen),
-        advice=() if facts else advice.where_one_is(False),
+        advice=() if facts else advice.where_one_is(has_runs=False, has_hooks=seen.settings.enabled),
     )
 
 

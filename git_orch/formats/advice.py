@@ -39,20 +39,13 @@ def usual_advice(report: Report) -> tuple[Advice, ...]:
             return ()
 
 
-def where_one_is(has_runs: bool) -> tuple[Advice, ...]:
+def where_one_is(*, has_runs: bool, has_hooks: bool) -> tuple[Advice, ...]:
     """What there is to do in a repository."""
     review = Advice(command="git orch review", purpose="review what is not committed")
-    if has_runs:
-        return (
-            review,
-            Advice(command="git orch show", purpose="the last run in full"),
-            Advice(command="git orch help", purpose="what else there is"),
-        )
-    return (
-        review,
-        Advice(command="git orch install", purpose="review each turn of an agent"),
-        Advice(command="git orch help", purpose="what else there is"),
-    )
+    show = Advice(command="git orch show", purpose="the last run in full")
+    install = Advice(command="git orch install", purpose="review each turn of an agent")
+    more = Advice(command="git orch help", purpose="what else there is")
+    return (review, *([show] if has_runs else []), *([] if has_runs or has_hooks else [install]), more)
 
 
 def outside() -> tuple[Advice, ...]:

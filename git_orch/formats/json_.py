@@ -152,7 +152,7 @@ def reviewer(one: Review) -> Json:
         "findings": len(one.findings),
         "files": len(one.reviewed),
         "littered": [replaced(path) for path in one.littered],
-        "cpu_s": one.usage.cpu_s,
+        "cpu_s": round(one.usage.cpu_s, 3),
         "peak_rss_bytes": one.usage.peak_rss_bytes,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def test_a_record_that_cannot_be_written_is_left_to_the_sweep(scene: Workspace, 
     intent = order(scene, repo, fake_reviewer("--to-result", "--findings", BLOCKING))
     patch = """
     from git_orch import runs
-    def write(run_dir, name, value):
+    def write(run_dir, name, value, **_):
         raise OSError(errno.ENOSPC, "No space left on device", name)
     runs.write = write
     """
@@ -109,14 +110,14 @@ def test_a_bug_becomes_the_outcome_once_every_reviewer_has_ended(scene: Workspac
     Attempt.tick = tick
     from git_orch import runs
     real = runs.write
-    def write(run_dir, name, value):
+    def write(run_dir, name, value, **how):
         cookie = b"ORCH_TASK={intent.run_id}."
         for pid in os.listdir("/proc"):
             try:
                 assert not pid.isdecimal() or cookie not in open(f"/proc/{{pid}}/environ", "rb").read(), pid
             except OSError:
                 pass
-        real(run_dir, name, value)
+        real(run_dir, name, value, **how)
     runs.write = write
     """
     assert supervise(scene, intent, patch) == 0
@@ -233,18 +234,21 @@ def test_a_kept_tree_that_a_crash_left_behind_is_kept_by_the_sweep(scene: Worksp
     assert not os.path.exists(os.path.join(intent.temp_root, intent.run_id))
 
 
-def test_git_that_a_killed_supervisor_leaves_behind_is_found(scene: Workspace, repo: Repo, tmp_path: Path) -> None:
-    """A fetch of a partial clone may hang for long; it must not write into a tree that is being removed."""
+def git_that(tmp_path: Path, word: str, does: str) -> str:
+    """Code for a supervisor whose git does something of its own when it is called with that word."""
     wrapper = tmp_path / "bin/git"
     wrapper.parent.mkdir()
-    real = subprocess.run(["which", "git"], capture_output=True, text=True, check=True).stdout.strip()
-    mark = tmp_path / "hangs"
-    wrapper.write_text(
-        f'#!/bin/sh\ncase " $* " in *" archive "*) touch {mark}; exec sleep 30;; esac\nexec {real} "$@"\n'
-    )
+    real = shutil.which("git")
+    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" {word} "*) {does};; esac\nexec {real} "$@"\n')
     wrapper.chmod(0o755)
+    return f"os.environ['PATH'] = {str(wrapper.parent)!r} + ':' + os.environ['PATH']"
+
+
+def test_git_that_a_killed_supervisor_leaves_behind_is_found(scene: Workspace, repo: Repo, tmp_path: Path) -> None:
+    """A fetch of a partial clone may hang for long; it must not write into a tree that is being removed."""
+    mark = tmp_path / "hangs"
     intent = order(scene, repo, fake_reviewer("--pass"))
-    process = start(scene, intent, f"os.environ['PATH'] = {str(wrapper.parent)!r} + ':' + os.environ['PATH']")
+    process = start(scene, intent, git_that(tmp_path, "archive", f"touch {mark}; exec sleep 30"))
     wait_until(mark.exists, END_S)
     process.kill()
     process.wait(END_S)
@@ -256,6 +260,21 @@ def test_git_that_a_killed_supervisor_leaves_behind_is_found(scene: Workspace, r
         except OSError:
             continue
     assert not os.path.exists(os.path.join(intent.temp_root, intent.run_id))
+
+
+def test_a_daemon_that_git_starts_delays_nothing(scene: Workspace, repo: Repo, tmp_path: Path) -> None:
+    """Case 75: a credential cache, say, which keeps the output of the git that started it."""
+    pid = tmp_path / "pid"
+    intent = order(scene, repo, fake_reviewer("--pass"))
+    process = start(scene, intent, git_that(tmp_path, "archive", f"setsid sleep 60 & echo $! > {pid}"))
+    try:
+        assert process.wait(END_S) == 0
+        record = runs.final_record(intent.run_dir)
+        assert record is not None
+        assert record["verdict"] == "pass"
+        assert entries(scene) == []
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
 def test_a_run_that_lost_entry_and_supervisor_at_once_is_reaped_all_the_same(

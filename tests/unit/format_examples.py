@@ -296,7 +296,7 @@ STATUS_NEW = StatusView(
     branch="main",
     lines=("not reviewed yet",),
     hooks="hooks: off in this repository",
-    advice=where_one_is(False),
+    advice=where_one_is(has_runs=False, has_hooks=False),
 )
 SHOW = ShowView(
     report=REVIEW,
