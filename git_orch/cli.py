@@ -97,7 +97,7 @@ def overview(
 def review(  # noqa: PLR0913, PLR0917 - the options are read from it
     context: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="[REV | A..B] [-- PATHSPEC...]")] = None,
-    base: Annotated[str, typer.Option("--base", metavar="REV", help="Compare with this revision.")] = "",
+    base: Annotated[str | None, typer.Option("--base", metavar="REV", help="Compare with this revision.")] = None,
     staged: Annotated[bool, typer.Option("--staged", help="What is staged, instead of the work tree.")] = False,
     all_files: Annotated[bool, typer.Option("--all-files", help="Every file, as if all were new.")] = False,
     reviewer: Annotated[
@@ -139,9 +139,11 @@ def review(  # noqa: PLR0913, PLR0917 - the options are read from it
     from git_orch.target import Question
 
     rev, pathspec = _rev_and_paths(words or [], context.obj)
+    if base == "":
+        raise UsageError("--base: an empty word is no revision", "is a variable empty?")
     return command.review(
         command.Options(
-            question=Question(rev=rev, base=base, staged=staged, all_files=all_files),
+            question=Question(rev=rev, base=base or "", staged=staged, all_files=all_files),
             reviewers=tuple(reviewer or ()),
             detach=detach,
             foreground=foreground,
@@ -163,6 +165,8 @@ def _rev_and_paths(words: list[str], typed: list[str]) -> tuple[str, tuple[str, 
     revs = words[: len(words) - len(paths)] if paths else words
     if len(revs) > 1:
         raise UsageError(f"`{revs[1]}`: one revision or range at a time", "paths come after --")
+    if revs == [""]:  # taken for no word, it would have the work tree reviewed, which nobody meant
+        raise UsageError("an empty word is no revision", "is a variable empty?")
     return (revs[0] if revs else ""), tuple(paths)
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from git_orch.store import Store
     from git_orch.untracked import Selection
 
-    Identity = tuple[int, int, int]  # inode, ctime in ns, mode
-
 HOOK_FILES, HOOK_BYTES = 2_000, 64 << 20
 _BATCH_FILES, _BATCH_BYTES = 500, 8 << 20
 _TRACKED_BATCH = 2_000  # twice as many in each further call
@@ -187,9 +185,9 @@ class _Taking:
         """The repositories that stand where a tracked file was: git lists them neither as changed nor as untracked."""
         replaced = [path for path, letter in seen.changed.items() if letter in (REMOVED, TYPE_CHANGED)]
         replaced += self._index.known.absent
-        found = zip(replaced, self._identities(replaced), strict=True)
-        folders = (path + b"/" for path, identity in found if identity and S_ISDIR(identity[2]))
-        return {path: EMBEDDED for path in folders if _identity(path + b".git", self._root_fd)}
+        found = ((path, self._lstat(path)) for path in replaced)
+        folders = (path + b"/" for path, status in found if status and S_ISDIR(status.st_mode))
+        return {path: EMBEDDED for path in folders if self._lstat(path + b".git")}
 
     def _rules_changed(self, seen: Seen, chosen: Selection) -> bool:
         """Whether a .gitattributes came, went or changed since the last snapshot: files were hashed by other rules."""
@@ -203,46 +201,52 @@ class _Taking:
         index, known = self._index, self._index.known
         dropped = known.extras - chosen.entering.keys()
         beyond = {path for path, letter in seen.changed.items() if letter == REMOVED and self._beyond_link(path)}
+        leaving = dropped | beyond
         back = [path for path in self._returned(known.absent) if path not in seen.changed]
-        known_paths = [path for path in (*seen.changed, *back) if path not in dropped | beyond]
+        known_paths = [path for path in (*seen.changed, *back) if path not in leaving]
         fresh = {path: size for path, size in chosen.entering.items() if path not in known.extras}
-        if known.tree_id and not (known_paths or fresh or dropped or beyond):
+        if known.tree_id and not (known_paths or fresh or leaving):
             return known.tree_id, {}
-        given = [*known_paths, *fresh]
-        mark, before = index.mark(), self._identities(given)
-        index.forget(dropped | beyond)
+        mark, since_ns = index.mark(), index.clock_ns()
+        index.forget(leaving)
         if not known.tree_id:
             index.settle(path for path, letter in seen.changed.items() if letter == UNMERGED)
         lost = self._add(known_paths, fresh)
         index.forget(known.extras & lost.keys())  # better not there than as it was
         tree_id = known.tree_id if known.tree_id and index.mark() == mark else index.write_tree()
         if LINK_REMOVED not in seen.changed.values():  # should it come back, nothing here would know it for a submodule
-            absent = beyond.union(known.absent, self._unsure(given, before, seen)) - dropped
             extras = frozenset(chosen.entering) - lost.keys()
-            absent -= chosen.entering.keys() - extras
-            index.keep(known.replace(tree_id=tree_id, extras=extras, absent=frozenset(absent)))
+            given = (*known_paths, *fresh)
+            absent = known.absent - (frozenset(given) - lost.keys())
+            absent |= beyond.union(self._unsure(given, since_ns, seen)) - (chosen.entering.keys() - extras)
+            index.keep(known.replace(tree_id=tree_id, extras=extras, absent=absent - dropped))
         return tree_id, lost
 
     def _returned(self, absent: Iterable[bytes]) -> list[bytes]:
         """The paths that are there again, as files."""
-        found = zip(absent, self._identities(absent), strict=True)
-        there = (path for path, identity in found if identity and not S_ISDIR(identity[2]))
+        found = ((path, self._lstat(path)) for path in absent)
+        there = (path for path, status in found if status and not S_ISDIR(status.st_mode))
         return [path for path in there if not self._beyond_link(path)]
 
-    def _unsure(self, paths: list[bytes], before: list[Identity | None], seen: Seen) -> list[bytes]:
+    def _unsure(self, paths: Iterable[bytes], since_ns: int, seen: Seen) -> list[bytes]:
         """The paths that git may not have found, so that they are not in the index now.
 
-        A file that went and came back while git looked has another ctime, or inode.
+        A file that went and came back while git looked has a ctime since then.
         """
-        around = zip(paths, before, self._identities(paths), strict=True)
+        found = zip(paths, map(self._lstat, paths), strict=True)
         return [
             path
-            for path, one, other in around
-            if one is None or one != other or (S_ISDIR(one[2]) and seen.changed.get(path) != SUBMODULE)
+            for path, status in found
+            if status is None
+            or status.st_ctime_ns >= since_ns
+            or (S_ISDIR(status.st_mode) and seen.changed.get(path) != SUBMODULE)
         ]
 
-    def _identities(self, paths: Iterable[bytes]) -> list[Identity | None]:
-        return [_identity(path, self._root_fd) for path in paths]
+    def _lstat(self, path: bytes) -> os.stat_result | None:
+        try:
+            return os.lstat(path, dir_fd=self._root_fd)
+        except OSError:
+            return None
 
     def _add(self, tracked: list[bytes], fresh: dict[bytes, int]) -> dict[bytes, str]:
         """Everything is in the index but what is given back; there is more patience for tracked paths."""
@@ -265,21 +269,11 @@ class _Taking:
         """Whether a folder of the path is a symbolic link by now: git then refuses to look at the path at all."""
         folder = path.rpartition(b"/")[0]
         while folder:
-            try:
-                if S_ISLNK(os.lstat(folder, dir_fd=self._root_fd).st_mode):
-                    return True
-            except OSError:
-                pass
+            status = self._lstat(folder)
+            if status and S_ISLNK(status.st_mode):
+                return True
             folder = folder.rpartition(b"/")[0]
         return False
-
-
-def _identity(path: bytes, root_fd: int) -> Identity | None:
-    try:
-        status = os.lstat(path, dir_fd=root_fd)
-    except OSError:
-        return None
-    return status.st_ino, status.st_ctime_ns, status.st_mode
 
 
 def _batches(fresh: dict[bytes, int]) -> Iterator[list[bytes]]:

@@ -79,6 +79,7 @@ class World:
         self.rows: dict[str, Row] = {}
         self.moments: dict[str, int] = {}
         self.innocents: list[Innocent] = []
+        self.unpublished: set[str] = set()
         self.seal = sealing.make_seal(root)
         environment = sealing.sealed_environment(self.seal, os.environ, Path(sys.executable).parent)
         os.environ.clear()
@@ -130,7 +131,7 @@ class World:
             "trees": [str(path) for path in self.seal.tmp.glob("git-orch-*/[.0-9]*")],
             "locks": [str(path) for path in self._held(project)],
             "entries": [path.name for path in project.pending.glob("*")] if project.pending.exists() else [],
-            "lost": lost(project),
+            "lost": self._lost(project),
             "innocents": [str(innocent) for innocent in self.innocents if not innocent.is_well()],
             "changed": differences(before, fingerprint(project.repo)),
         }
@@ -140,6 +141,12 @@ class World:
         if any(found.values()):
             row.told.append(f"sweep said: {swept}")
         self._clear_away(names)
+
+    def _lost(self, project: Project) -> list[str]:
+        """The runs that have no final record; each is told once."""
+        found = {run_id: status for run_id, status in lost(project).items() if run_id not in self.unpublished}
+        self.unpublished |= found.keys()
+        return [f"{run_id} {status}" for run_id, status in found.items()]
 
     def _processes(self) -> list[sealing.Leftover]:
         ours = {innocent.pid for innocent in self.innocents}
@@ -206,17 +213,22 @@ def sweep(project: Project, *words: str) -> str:
     return (done.stdout + done.stderr).strip()
 
 
-def lost(project: Project) -> list[str]:
-    """The runs that have no final record."""
-    found = []
+def lost(project: Project) -> dict[str, str]:
+    """The runs that have no final record, and what they have instead."""
+    found = {}
     for run_id in project.runs:
         try:
             status = project.record(run_id)["status"]
         except (OSError, ValueError, KeyError):
             status = "no record"
         if status not in ENDED:
-            found.append(f"{run_id} {status}")
+            found[run_id] = status
     return found
+
+
+def is_unpublished(project: Project, run_id: str) -> bool:
+    """Whether a launcher was killed before there was an entry: then nobody was told of a run."""
+    return run_id not in project.live and os.listdir(project.file(run_id, "")) == ["snapshot.json"]
 
 
 def differences(before: Fingerprint, after: Fingerprint) -> list[str]:
@@ -331,7 +343,9 @@ def random_kills(world: World, times: int) -> None:
         victim = world.random.choices(("supervisor", "both", "guardian", "hook"), (6, 2, 1, 1))[0]
         with world.trial(f"SIGKILL at a random moment: {victim}", project) as row:
             if victim == "hook":
+                known = set(project.runs)
                 kill_hook(world, project)
+                world.unpublished |= {run_id for run_id in set(project.runs) - known if is_unpublished(project, run_id)}
             else:
                 moment = kill_run(world, project, victim, typical_s)
                 world.moments[moment] = world.moments.get(moment, 0) + 1
@@ -555,14 +569,12 @@ def many_hooks(world: World, number: int, trees: int) -> None:
 
 def at_once(row: Row, fired: list[tuple[Project, str]]) -> None:
     hooks = []
-    for project, _ in fired:
-        command = [*HOOK, "stop"]
-        hook = subprocess.Popen(command, cwd=project.path, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-        hooks.append(hook)
-    for hook, (project, session) in zip(hooks, fired, strict=True):
-        assert hook.stdin
-        hook.stdin.write(project.payload(session=session).encode())
-        hook.stdin.close()
+    for project, session in fired:
+        with tempfile.TemporaryFile() as payload:  # no hook has to wait until all have been started
+            payload.write(project.payload(session=session).encode())
+            payload.seek(0)
+            command = [*HOOK, "stop"]
+            hooks.append(subprocess.Popen(command, cwd=project.path, stdin=payload, stderr=subprocess.PIPE))
     for hook in hooks:
         assert hook.stderr
         said = hook.stderr.read().decode()

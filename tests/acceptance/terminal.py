@@ -59,7 +59,10 @@ class Terminal:
 
     def until(self, text: str, timeout_s: float = WAIT_S) -> str:
         """The screen, once it has the text."""
-        wait_until(lambda: text in self.screen(), timeout_s, what=f"{text!r} on the screen")
+        try:
+            wait_until(lambda: text in self.screen(), timeout_s, what=f"{text!r} on the screen")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.screen()}") from None
         return self.screen()
 
     def end(self, timeout_s: float = WAIT_S) -> int:

@@ -93,49 +93,56 @@ def test_help_on_a_verb_is_its_own(orch: Orch) -> None:
 # -- wrong words
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("rewiew", "no verb `rewiew`; perhaps you meant review\n          git orch help lists what there is"),
-        ("help rewiew", "no verb `rewiew`; perhaps you meant review\n          git orch help lists what there is"),
-        ("review --stagd", "no option `--stagd`; perhaps you meant --staged\n          git orch review -h shows what"),
-        ("wait --timout 5", "no option `--timout`; perhaps you meant --timeout\n          git orch wait -h shows"),
-        ("status --line --no", "no option `--no`"),
-        ("-x", "no option `-x`\n          git orch -h shows what it takes"),
-        ("review --timeout", "--timeout wants a value\n          git orch review -h shows what it takes"),
-        ("review --staged=3", "option '--staged' does not take a value\n"),
-        ("review --timeout soon", "--timeout: `soon` is not a duration\n          write 90, 90s, 10m or 2h"),
-        ("review --fail-on bad", "--fail-on: `bad` is none of blocking, advisory, nit, never"),
-        ("review --format jsn", "no format `jsn`; perhaps you meant json\n"),
-        ("wait --format jsn", "no format `jsn`; perhaps you meant json\n"),
-        ("status --format sarif", "no format `sarif` here: one of: text json"),
-        ("review --disposition keep", "--disposition: `keep` is neither discard nor preserve"),
-        ("review --detach --foreground", "--detach and --foreground exclude each other: leave one of them out"),
-        ("review --staged HEAD", "--staged and a revision exclude each other: leave one of them out"),
-        ("review one two", "`two`: one revision or range at a time\n"),
-        ("review a.py", "`a.py` is no revision here: for a path, write it after --"),
-        ("review --base nosuch", "--base: `nosuch` is no revision here\n"),
-        ("review --reviewer statik", "no reviewer `statik` here; did you mean static? (house static)"),
-        ("logs last more", "too many words: more\n"),
-        ("show abcd", "no run `abcd` here\n"),
-        ("show kmkm", "no finding `kmkm` here\n"),
-        ("wait abcd", "no run `abcd` here\n"),
-        ("wait", "no run of this worktree yet\n          git orch review starts one"),
-        ("stop", "which run?\n"),
-        ("stop last --all", "a run and --all exclude each other\n          git orch stop RUN, or --all"),
-        ("schema", "which schema?\n          one of: review finding status answer error"),
-        ("schema nosuch", "no schema `nosuch`: one of: review finding status answer error"),
-        ("hook nosuch", "no event `nosuch`: one of: stop session-start user-prompt-submit"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_sentence(words: str, said: str, repo: Repo, orch: Orch) -> None:
+WRONG = [
+    ("rewiew", "no verb `rewiew`; perhaps you meant review\n          git orch help lists what there is"),
+    ("help rewiew", "no verb `rewiew`; perhaps you meant review\n          git orch help lists what there is"),
+    ("review --stagd", "no option `--stagd`; perhaps you meant --staged\n          git orch review -h shows what"),
+    ("wait --timout 5", "no option `--timout`; perhaps you meant --timeout\n          git orch wait -h shows"),
+    ("status --line --no", "no option `--no`"),
+    ("-x", "no option `-x`\n          git orch -h shows what it takes"),
+    ("review --timeout", "--timeout wants a value\n          git orch review -h shows what it takes"),
+    ("review --staged=3", "option '--staged' does not take a value\n"),
+    ("review --timeout soon", "--timeout: `soon` is not a duration\n          write 90, 90s, 10m or 2h"),
+    ("review --fail-on bad", "--fail-on: `bad` is none of blocking, advisory, nit, never"),
+    ("review --format jsn", "no format `jsn`; perhaps you meant json\n"),
+    ("wait --format jsn", "no format `jsn`; perhaps you meant json\n"),
+    ("status --format sarif", "no format `sarif` here: one of: text json"),
+    ("review --disposition keep", "--disposition: `keep` is neither discard nor preserve"),
+    ("review --detach --foreground", "--detach and --foreground exclude each other: leave one of them out"),
+    ("review --staged HEAD", "--staged and a revision exclude each other: leave one of them out"),
+    ("review one two", "`two`: one revision or range at a time\n"),
+    ("review a.py", "`a.py` is no revision here: for a path, write it after --"),
+    ("review --base nosuch", "--base: `nosuch` is no revision here\n"),
+    ("review --reviewer statik", "no reviewer `statik` here; did you mean static? (house static)"),
+    ("logs last more", "too many words: more\n"),
+    ("show abcd", "no run `abcd` here\n"),
+    ("show kmkm", "no finding `kmkm` here\n"),
+    ("wait abcd", "no run `abcd` here\n"),
+    ("wait", "no run of this worktree yet\n          git orch review starts one"),
+    ("stop", "which run?\n"),
+    ("stop last --all", "a run and --all exclude each other\n          git orch stop RUN, or --all"),
+    ("schema", "which schema?\n          one of: review finding status answer error"),
+    ("schema nosuch", "no schema `nosuch`: one of: review finding status answer error"),
+    ("hook nosuch", "no event `nosuch`: one of: stop session-start user-prompt-submit"),
+]
+
+
+def test_what_is_wrong_is_said_in_a_sentence(repo: Repo, orch: Orch) -> None:
     repo.write("a.py", "a = 1\n")
     repo.commit()
     repo.git("config", "orch.reviewer.house.command", "true")
-    done = orch(*words.split())
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"git-orch: {said}")
-    assert len(done.stderr.splitlines()) <= 2
+    for words, said in WRONG:
+        done = orch(*words.split())
+        assert (words, done.returncode, done.stdout) == (words, 2, "")
+        assert done.stderr.startswith(f"git-orch: {said}"), words
+        assert len(done.stderr.splitlines()) <= 2, words
+
+
+@pytest.mark.usefixtures("repo")
+def test_an_empty_word_is_no_revision(orch: Orch) -> None:
+    said = "an empty word is no revision: is a variable empty?\n"
+    assert orch("review", "").stderr == f"git-orch: {said}"
+    assert orch("review", "--base", "").stderr == f"git-orch: --base: {said.replace(': is', chr(10) + ' ' * 10 + 'is')}"
 
 
 @pytest.mark.usefixtures("repo")

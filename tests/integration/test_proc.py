@@ -142,9 +142,9 @@ def test_a_daemon_that_it_leaves_behind_delays_nothing() -> None:
 
 def test_an_interrupt_leaves_no_process() -> None:
     code = (
-        "import os, sys, threading, _thread, time\n"
+        "import os, signal, threading\n"
         "from git_orch import proc\n"
-        "threading.Timer(0.5, _thread.interrupt_main).start()\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try: proc.run(['sleep', '1000'], env=os.environ)\n"
         "except KeyboardInterrupt: print('interrupted')\n"
         "try: os.waitpid(-1, 0)\n"
