@@ -32,6 +32,7 @@ CHEAP = (
     "key",
     "launch",
     "layout",
+    "locks",
     "model",
     "orchdir",
     "patch",
@@ -55,12 +56,14 @@ CHEAP = (
     "snapshot",
     "store",
     "supervisor",
+    "system",
     "session_name",
     "target",
     "tree",
     "trigger",
     "untracked",
     "verdict",
+    "windows",
     "workspace",
 )
 COSTLY = frozenset(
