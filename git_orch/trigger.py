@@ -57,6 +57,10 @@ class Question:
         own = {name: value for name, value in env.items() if not name.startswith("GIT_") or "CONFIG" in name}
         self._read_end, write_end = os.pipe()
         self._pid = 0
+        self._is_asked = hasattr(os, "posix_spawnp")
+        if not self._is_asked:  # Windows: `events` asks, by the slow way
+            os.close(write_end)
+            return
         try:
             null = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
             words = ("git", "-C", cwd, "config", "-z", "--get-regexp", r"^orch\.enabled$")
@@ -70,6 +74,8 @@ class Question:
 
     def answer(self) -> bool:
         """Whether `orch.enabled` is set, and not to a word for no; whether that is a good word, `config` will say."""
+        if not self._is_asked:
+            return True
         said = os.read(self._read_end, 4096)
         if self._pid:
             os.waitpid(self._pid, 0)
@@ -89,8 +95,8 @@ def is_in_a_tree(cwd: str) -> bool:
 
     Its hooks fire no reviews, or reviews would fire reviews.
     """
-    uid = os.geteuid() if os.name != "nt" else 0
-    return f"/git-orch-{uid}/" in os.path.realpath(cwd) + "/"
+    uid = os.geteuid() if hasattr(os, "geteuid") else 0
+    return f"/git-orch-{uid}/" in os.path.realpath(cwd).replace(os.sep, "/") + "/"
 
 
 def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from git_orch import index
+from git_orch import index, locks
 from git_orch.index import PrivateIndex
 from git_orch.store import Store
 from tests.repo import Repo
@@ -255,6 +255,6 @@ def test_a_file_system_without_links_and_locks(started: Repo, monkeypatch: pytes
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr("os.link", refuse)
-    monkeypatch.setattr("fcntl.flock", refuse)
+    monkeypatch.setattr(locks, "exclusive", refuse)
     assert take(started).tree_id == take(started).tree_id == plain(started).tree_id
     assert [path.name for path in kept(started).iterdir()] == ["lock"]
