@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
+from git_orch import system
+
 
 def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
     """`path` holds `data`; a reader sees the old content or the new one, never a part.
@@ -44,7 +46,7 @@ def append(path: str, data: bytes) -> None:
     Raises:
         OSError: the disk took none of it, or (ENOSPC) a part.
     """
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | system.CLOEXEC | system.NOFOLLOW, 0o600)
     try:
         if os.write(fd, data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
@@ -55,7 +57,7 @@ def append(path: str, data: bytes) -> None:
 def read(path: str, *, limit: int = 1 << 26, dir_fd: int | None = None) -> bytes | None:
     """The content of a plain file, or None where there is none; a link, a FIFO or a larger file counts as none."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+        fd = os.open(path, os.O_RDONLY | system.PLAIN, dir_fd=dir_fd)
     except OSError:
         return None
     try:
@@ -89,7 +91,7 @@ def _scratch(path: str) -> str:
 
 
 def _write_new(path: str, data: bytes, mode: int, durable: bool) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOEXEC | system.NOFOLLOW, mode)
     try:
         write_all(fd, data)
         if durable:
@@ -99,7 +101,7 @@ def _write_new(path: str, data: bytes, mode: int, durable: bool) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    fd = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(folder or ".", os.O_RDONLY | system.DIRECTORY | system.CLOEXEC)
     try:
         os.fsync(fd)
     except OSError:  # some file systems cannot: the rename is atomic all the same

@@ -9,7 +9,6 @@ from git_orch import atomic, findings, integrity, parking, request, runs, sight,
 from git_orch.config import BUILT_IN
 from git_orch.containment import Containment, Job
 from git_orch.containment.descendants import stat_fields
-from git_orch.cursor import FOLDER
 from git_orch.errors import OrchError
 from git_orch.guardian import Guard
 from git_orch.inspection import Inspection, inspect
@@ -18,6 +17,7 @@ from git_orch.place import make_place
 from git_orch.request import Request
 from git_orch.reviewers import answers, protocol
 from git_orch.reviewers.answers import Unusable
+from git_orch.system import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ import errno
 import os
 from _stat import S_ISDIR
 
+from git_orch.system import FOLDER
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-FOLDER = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _RWX = 0o700
 
 

@@ -6,11 +6,10 @@ that both find the owner dead would take the key from each other.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
-from git_orch import atomic, registry, runs
+from git_orch import atomic, locks, registry, runs, system
 from git_orch.model import Record
 
 TYPE_CHECKING = False
@@ -107,19 +106,17 @@ def _lock(folder: str) -> int:
     Then one goes on without: at worst the same trees are reviewed twice.
     """
     try:
-        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(folder, os.O_RDONLY | system.CLOEXEC)
     except OSError:
         return -1
     deadline = time.monotonic() + _LOCK_S
     while time.monotonic() < deadline:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_NAP_S)
-            continue
+            if locks.exclusive(fd):
+                return fd
         except OSError:  # a file system that locks no folders
             break
-        return fd
+        time.sleep(_NAP_S)
     os.close(fd)
     return -1
 

@@ -6,13 +6,12 @@ it gets proves that it was ours, for the marker may be the first thing to go.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
-from git_orch import atomic, parking, place
+from git_orch import atomic, locks, parking, place, system
 from git_orch import key as keys
-from git_orch.cursor import FOLDER, open_by_force
+from git_orch.cursor import open_by_force
 from git_orch.registry import is_run_id
 from git_orch.removal import remove, remove_path
 
@@ -36,7 +35,7 @@ def dispose(root: str, run_id: str, key: bytes) -> Disposal:
     run_folder = os.path.join(root, run_id)
     ours = place.held(run_folder)
     try:
-        root_fd = os.open(root, FOLDER)
+        root_fd = os.open(root, system.FOLDER)
     except OSError:
         return "absent"
     try:
@@ -93,7 +92,7 @@ def _dispose(root: str, root_fd: int, run_id: str, key: bytes, ours: int) -> Dis
 
 def _remove_trash(root: str, name: str, key: bytes) -> bool:
     """Whether nothing of the name is left. What does not prove by its name that it was ours is not touched."""
-    root_fd = os.open(root, FOLDER)
+    root_fd = os.open(root, system.FOLDER)
     try:
         run_fd = open_by_force(name, root_fd)
     except FileNotFoundError:
@@ -121,10 +120,9 @@ def _trash_name(root: str, run_id: str, salt: str, inode: int, key: bytes) -> st
 def _lock(fd: int) -> bool:
     """Whether the folder is locked by us alone."""
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return locks.exclusive(fd)
     except OSError:
         return False
-    return True
 
 
 def _is_same(fd: int, other: int) -> bool:

@@ -13,13 +13,12 @@ the killing. When S is dead G writes nothing and removes nothing: that is the re
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import sys
 import time
 
-from git_orch import jsontext
+from git_orch import jsontext, locks, proc, system
 from git_orch.containment import TIER_NAMESPACE, Denied, Job, linux, namespaces
 from git_orch.containment.descendants import (
     SIGKILL,
@@ -53,7 +52,8 @@ MOST_GUARDIANS = 64  # of one run at once
 LONGEST_REASON, MOST_NAMED = 1000, 300  # a word must fit into one atomic write (PIPE_BUF)
 
 TERMINATE, KILL = b"T", b"K"
-SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCONT, SIGCHLD = 1, 2, 3, 15, _signal.SIGCONT, _signal.SIGCHLD
+SIGHUP, SIGINT, SIGQUIT, SIGTERM = 1, 2, 3, 15
+SIGCONT, SIGCHLD = getattr(_signal, "SIGCONT", 0), getattr(_signal, "SIGCHLD", 0)  # Windows has neither
 
 _live: set[int] = set()  # the guardians of this process that are not known to be gone
 
@@ -445,24 +445,18 @@ def _take_record_lock(lock_fd: int) -> None:
         OSError: the file system knows no locks.
     """
     for byte in range(1, MOST_GUARDIANS + 1):
-        try:
-            fcntl.lockf(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-        except (BlockingIOError, PermissionError):
-            continue  # another guardian of the same run has that byte
-        return
+        if locks.name_holder(lock_fd, byte):  # else another guardian of the same run has that byte
+            return
 
 
 def _open_output(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | system.NOFOLLOW | system.CLOEXEC, 0o600)
 
 
 def _pipe() -> tuple[int, int]:
     """A pipe whose ends are none of the standard streams, which may be closed."""
-    ends = os.pipe()
-    lifted = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in ends]
-    for fd in ends:
-        os.close(fd)
-    return lifted[0], lifted[1]
+    read_end, write_end = os.pipe()
+    return proc.above_streams(read_end), proc.above_streams(write_end)
 
 
 def _outcome_of(status: int) -> Outcome:

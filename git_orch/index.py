@@ -9,11 +9,10 @@ back when the tree is written, so a snapshot that was killed leaves none.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 
-from git_orch import atomic
+from git_orch import atomic, locks, system
 from git_orch.git import encode, run_both, split_z
 from git_orch.key import digest
 from git_orch.model import Record
@@ -99,14 +98,12 @@ class PrivateIndex:
         self._store = store
         self._shared = folder(layout)
         os.makedirs(self._shared, mode=0o700, exist_ok=True)
-        self._lock_fd = os.open(os.path.join(self._shared, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lock_fd = locks.open_lockable(os.path.join(self._shared, "lock"), os.O_CREAT)
         try:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._own = False
-            self._folder = self._shared
-        except OSError:  # in use, or a file system without locks
+            self._own = not locks.exclusive(self._lock_fd)
+        except OSError:  # a file system without locks
             self._own = True
-            self._folder = _scratch_folder(self._shared)
+        self._folder = _scratch_folder(self._shared) if self._own else self._shared
         git = layout.git(env).replace(objects=store.objects, config=_FAST)
         self._git: Git = git.replace(index=self._path("index"))
         self._seed_git: Git = git.replace(index=self._path("seed"))
@@ -320,7 +317,7 @@ class IndexCopy:
 def copy_index(real: str, copy: str) -> None:
     """`copy` is as `real` at one moment, with its time; it is not there if `real` is not."""
     try:
-        fd = os.open(real, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(real, os.O_RDONLY | system.CLOEXEC)
     except FileNotFoundError:
         _remove(copy)
         return

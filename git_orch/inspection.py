@@ -17,10 +17,11 @@ import os
 from _blake2 import blake2b
 from _stat import S_ISDIR, S_ISREG
 
-from git_orch import atomic, dircache
-from git_orch.cursor import FOLDER, Cursor
+from git_orch import atomic, dircache, system
+from git_orch.cursor import Cursor
 from git_orch.git import decode, encode
 from git_orch.model import Record
+from git_orch.system import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _clock_can_be_set() -> bool:
     for line in status.split(b"\n"):
         if line.startswith(b"CapEff:"):
             return bool(int(line.split()[1], 16) >> _CAP_SYS_TIME & 1)
-    return not hasattr(os, "geteuid") or os.geteuid() == 0
+    return system.uid() == 0
 
 
 def _notes_every_write(place: Place) -> bool:
@@ -129,7 +130,7 @@ def _notes_every_write(place: Place) -> bool:
     Read first, then written: tmpfs maps a page that was read for writing too, and hears nothing of what follows.
     """
     try:
-        fd = os.open(place.marker, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(place.marker, os.O_RDWR | system.PLAIN)
     except OSError:
         return False
     try:
@@ -226,7 +227,7 @@ class _Walk:
             if mode == dircache.LINK:
                 digest.update(os.fsencode(os.readlink(name, dir_fd=dir_fd)))
                 return digest.hexdigest()
-            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+            fd = os.open(name, os.O_RDONLY | system.PLAIN, dir_fd=dir_fd)
         except OSError:
             return ""
         try:

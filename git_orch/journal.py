@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, jsontext
+from git_orch import atomic, jsontext, system
 from git_orch.model import utc_stamp
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ class Journal:
         if not self._may_be_torn:
             return False
         try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = os.open(self._path, os.O_RDONLY | system.NOFOLLOW | system.CLOEXEC)
         except OSError:
             return False
         try:

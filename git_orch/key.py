@@ -9,7 +9,7 @@ import os
 from _blake2 import blake2b
 from _operator import _compare_digest
 
-from git_orch import atomic
+from git_orch import atomic, system
 from git_orch.errors import EnvironmentProblem
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def load(env: Mapping[str, str]) -> bytes:
         ) from error
     if key is None or len(key) != KEY_BYTES:
         raise EnvironmentProblem(f"{path} is not a key of git-orch", "remove it; a new one is made")
-    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+    if not system.is_private(status):
         raise EnvironmentProblem(f"{path} can be read by others", f"chmod 600 {path}, or remove it")
     return key
 

@@ -10,9 +10,9 @@ import errno
 import os
 
 from git_orch import dircache
-from git_orch.cursor import FOLDER
 from git_orch.errors import OrchError
 from git_orch.git import decode
+from git_orch.system import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import os
 import time
 from _stat import S_ISDIR, S_ISLNK
 
-from git_orch import atomic
+from git_orch import atomic, system
 from git_orch.errors import EnvironmentProblem, ForeignDirectory
 
 TYPE_CHECKING = False
@@ -215,7 +215,7 @@ def _check_inner(live: str, name: str) -> os.stat_result:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    return os.name == "nt" or status.st_uid == os.geteuid()
+    return status.st_uid == system.uid()
 
 
 def _read_instance(path: str) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from _stat import S_ISDIR
 
-from git_orch import atomic
+from git_orch import atomic, locks, system
 from git_orch import key as keys
-from git_orch.cursor import FOLDER
 from git_orch.errors import EnvironmentProblem
 from git_orch.parents import enclosing_repository, foreign_configuration
 from git_orch.registry import is_run_id
@@ -159,7 +157,7 @@ def let_go(run_folder: str) -> None:
 def is_marked(run_fd: int, root: str, run_id: str, key: bytes) -> bool:
     """Whether the folder carries our marker, made for this very folder under this name."""
     try:
-        fd = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=run_fd)
+        fd = os.open(MARKER, os.O_RDONLY | system.PLAIN, dir_fd=run_fd)
     except OSError:
         return False
     try:
@@ -177,9 +175,9 @@ def _make_run_folder(root: str, run_id: str, key: bytes) -> None:
         raise OSError(errno.EINVAL, f"{run_id} is no run-id")
     scratch = os.path.join(root, f"{NEW}{run_id}-{os.urandom(4).hex()}")
     os.mkdir(scratch, 0o700)
-    fd = os.open(scratch, FOLDER)
+    fd = os.open(scratch, system.FOLDER)
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        locks.shared(fd)  # nobody else knows the folder yet
         mark = _mark(root, run_id, os.fstat(fd).st_ino, key)
         atomic.write(os.path.join(scratch, MARKER), mark.encode("ascii") + b"\n")
         os.rename(scratch, os.path.join(root, run_id))
@@ -204,7 +202,7 @@ def _open_root(folder: str, forbidden: tuple[str, ...]) -> str:
         raise EnvironmentProblem(
             f"the temporary folder {folder} lies inside the repository {inside}", "set TMPDIR to a folder outside of it"
         )
-    root = os.path.join(folder, f"git-orch-{_uid()}")
+    root = os.path.join(folder, f"git-orch-{system.uid()}")
     try:
         _make_private(root)
     except OSError as error:
@@ -226,7 +224,7 @@ def _make_private(root: str) -> None:
     status = os.lstat(root)
     if not S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, f"{os.path.basename(root)} in it is no folder")
-    if os.name != "nt" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+    if not system.is_private(status):
         raise PermissionError(errno.EPERM, f"{os.path.basename(root)} in it is not yours alone (mode 0700)")
     if not os.access(root, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "read-only")
@@ -239,10 +237,6 @@ def _cache(env: Mapping[str, str]) -> str:
 
 def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _uid() -> int:
-    return os.geteuid() if os.name != "nt" else 0
 
 
 def _mib(size_bytes: int) -> str:

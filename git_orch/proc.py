@@ -12,6 +12,7 @@ import select
 import sys
 import time
 
+from git_orch import system
 from git_orch.model import Record
 
 TYPE_CHECKING = False
@@ -101,7 +102,7 @@ def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequ
 
     `inherit`: descriptors that it keeps under the same numbers.
     """
-    null = _above_streams(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
+    null = above_streams(os.open(os.devnull, os.O_RDWR | system.CLOEXEC))
     try:
         for fd in inherit:
             os.set_inheritable(fd, True)
@@ -170,10 +171,10 @@ class _Child:
     def _streams(self, command: Command, theirs: list[int]) -> tuple[int, int, int]:
         """The descriptors that become 0, 1 and 2 of the child; those to be closed here afterwards are in `theirs`."""
         if command.stdin:
-            in_r, self._in_w = map(_above_streams, os.pipe())
+            in_r, self._in_w = map(above_streams, os.pipe())
             self._ours.add(self._in_w)
         else:
-            in_r, self._in_w = _above_streams(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)), -1
+            in_r, self._in_w = above_streams(os.open(os.devnull, os.O_RDONLY | system.CLOEXEC)), -1
         theirs.append(in_r)
         self._out_r, out_w = (-1, command.stdout_fd) if command.stdout_fd is not None else self._output(theirs)
         self._err_r, err_w = self._output(theirs)
@@ -182,7 +183,7 @@ class _Child:
         return in_r, out_w, err_w
 
     def _output(self, theirs: list[int]) -> tuple[int, int]:
-        read_end, write_end = map(_above_streams, os.pipe())
+        read_end, write_end = map(above_streams, os.pipe())
         self._ours.add(read_end)
         self._taken[read_end] = []
         theirs.append(write_end)
@@ -336,15 +337,15 @@ def _pidfd_open(pid: int) -> int:
         return -1
 
 
-def _above_streams(fd: int) -> int:
+def above_streams(fd: int) -> int:
     """The same file at 3 or above: one who starts us with a closed stream makes the kernel give out 0 to 2."""
-    if fd > 2:
-        return fd
-    import fcntl
-
-    moved: int = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
-    os.close(fd)
-    return moved
+    low = []
+    while fd <= 2:
+        low.append(fd)
+        fd = os.dup(fd)
+    for taken in low:
+        os.close(taken)
+    return fd
 
 
 def _spawn(

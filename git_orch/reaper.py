@@ -15,12 +15,12 @@ import time
 from git_orch import atomic, dedup, disposal, journal, keeping, orchdir, registry, report, request, runs, twin
 from git_orch.containment import strays
 from git_orch.containment.descendants import own_pid
-from git_orch.cursor import FOLDER
 from git_orch.errors import OrchError
 from git_orch.launch import boot_id, machine_id, pid_namespace
 from git_orch.model import Coverage, Record
 from git_orch.place import temp_root
 from git_orch.registry import Gone, Held, Refused
+from git_orch.system import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

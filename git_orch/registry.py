@@ -8,13 +8,11 @@ nothing is ever signalled or deleted because a file names it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import sys
 import time
 from _stat import S_ISREG
 
-from git_orch import atomic, jsontext, orchdir
+from git_orch import atomic, jsontext, locks, orchdir, system
 from git_orch import key as keys
 from git_orch.errors import EnvironmentProblem
 from git_orch.model import LIVE, SCHEMA_VERSION, Record, ReviewerSettings
@@ -36,10 +34,8 @@ _HALF = 2048
 _LONGEST_REASON = 200
 _ASK_LIMIT = 1024
 _STALE_S = 3600.0
-_FLOCK = "hhqqi4x"  # struct flock of Linux on 64-bit machines: type, whence, start, length, pid
 _TO_THE_END = 0
 _HEX = frozenset("0123456789abcdef")
-_OPEN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name != "nt" else 0
 
 
 class Intent(Record):
@@ -254,7 +250,7 @@ class Registry:
         leaves the other half.
         """
         try:
-            fd = os.open(self.path(run_id, "state"), os.O_RDWR | _OPEN)
+            fd = os.open(self.path(run_id, "state"), os.O_RDWR | system.PLAIN)
         except OSError:
             return False
         try:
@@ -315,11 +311,11 @@ class Registry:
     def try_lock(self, run_id: str) -> Lock | Held | Gone:
         """The run's lock is ours, where nobody lives that held it. Whoever gets a `Lock` closes it."""
         try:
-            fd = os.open(self.path(run_id, "lock"), os.O_RDWR | _OPEN)
+            fd = locks.open_lockable(self.path(run_id, "lock"), 0)
         except OSError:
             return Gone()
         lock = Lock(run_id=run_id, fd=fd)
-        is_free = _flocked(fd, fcntl.LOCK_EX)
+        is_free = _taken(fd)
         if is_free and self.still_there(lock):
             return lock
         os.close(fd)
@@ -351,11 +347,11 @@ class Registry:
 
     def _holder(self, run_id: str, first: int, length: int) -> int:
         try:
-            fd = os.open(self.path(run_id, "lock"), os.O_RDWR | _OPEN)
+            fd = locks.open_lockable(self.path(run_id, "lock"), 0)
         except OSError:
             return 0
         try:
-            pid = _record_locker(fd, first, length)
+            pid = locks.holder(fd, first, length)
             # A file system that does not keep its locks on this machine may answer with another machine's pid.
             return pid if pid > 1 and _has_open(pid, os.fstat(fd)) else 0
         finally:
@@ -393,12 +389,12 @@ class Registry:
     def _plain_file(self, run_id: str, kind: str) -> bytes | Refused:
         """The content of a file that can only be ours: no link, no FIFO, no second name, not too large."""
         try:
-            fd = os.open(self.path(run_id, kind), os.O_RDONLY | _OPEN)
+            fd = os.open(self.path(run_id, kind), os.O_RDONLY | system.PLAIN)
         except OSError as error:
             return Refused(run_id=run_id, reason=f"cannot be read: {error.strerror}")
         try:
             status = os.fstat(fd)
-            if not S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink > 1:
+            if not S_ISREG(status.st_mode) or status.st_uid != system.uid() or status.st_nlink > 1:
                 return Refused(run_id=run_id, reason="not a plain file of ours")
             if status.st_size > ENTRY_LIMIT:
                 return Refused(run_id=run_id, reason="too large")
@@ -423,9 +419,9 @@ class Registry:
     def _new_lock(self, run_id: str) -> int:
         """A descriptor of the run's new lock file, held before the file had its name."""
         scratch = f"{self.pending}/.{run_id}.lock.{os.urandom(4).hex()}.tmp"
-        fd = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o600)
+        fd = locks.open_lockable(scratch, os.O_CREAT | os.O_EXCL)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.exclusive(fd)  # nobody else knows the file yet
             os.rename(scratch, self.path(run_id, "lock"))
         except BaseException:
             os.unlink(scratch)
@@ -434,7 +430,7 @@ class Registry:
         return fd
 
     def _create_state(self, run_id: str) -> None:
-        fd = os.open(self.path(run_id, "state"), os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o600)
+        fd = os.open(self.path(run_id, "state"), os.O_RDWR | os.O_CREAT | os.O_EXCL | system.PLAIN, 0o600)
         try:
             # Both halves are on the disk from now on.
             atomic.write_all(fd, b" " * _HALF + self._half(run_id, 1, State(status="queued")))
@@ -536,11 +532,13 @@ def text_of(body: bytes, name: str) -> str:
 def is_held(lock_path: str) -> bool:
     """Whether somebody holds the lock of a run; it is let go again at once where nobody does."""
     try:
-        fd = os.open(lock_path, os.O_RDWR | _OPEN)
+        fd = locks.open_lockable(lock_path, 0)
     except OSError:
         return False
     try:
-        return not _flocked(fd, fcntl.LOCK_SH)
+        return not locks.shared(fd)
+    except OSError:  # the file system keeps no locks, and then nobody is known to be dead
+        return True
     finally:
         os.close(fd)
 
@@ -590,27 +588,12 @@ def _link(path: str) -> str:
         return ""
 
 
-def _flocked(fd: int, how: int) -> bool:
-    """Whether the flock was to be had."""
+def _taken(fd: int) -> bool:
+    """Whether the lock was to be had."""
     try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
-    except OSError:  # held; or the file system keeps no locks, and then nobody is known to be dead
+        return locks.exclusive(fd)
+    except OSError:  # the file system keeps no locks, and then nobody is known to be dead
         return False
-    return True
-
-
-def _record_locker(fd: int, first: int, length: int) -> int:
-    """Who holds a record lock on some of these bytes, by the kernel's word; 0 where nobody does."""
-    import struct
-
-    if sys.platform != "linux" or struct.calcsize("P") != 8:  # F_GETLK answers in another form there
-        return 0
-    question = struct.pack(_FLOCK, fcntl.F_WRLCK, 0, first, length, 0)
-    try:
-        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question))
-    except OSError:
-        return 0
-    return pid if kind != fcntl.F_UNLCK else 0
 
 
 def _has_open(pid: int, status: os.stat_result) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from git_orch import system
 from git_orch.cursor import Cursor
 
 _ROUNDS = 3  # a folder that fills up again behind us is emptied that often, then given up
@@ -32,7 +33,7 @@ def remove_path(path: str) -> bool:
     """The same for a path whose folder nobody else can write to."""
     folder, name = os.path.split(path)
     try:
-        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        fd = os.open(folder, os.O_RDONLY | system.CLOEXEC | system.DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
         return True
     try:

@@ -6,11 +6,10 @@ silent for as long go too, and what was kept for worktrees that are gone.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
-from git_orch import dedup, runs
+from git_orch import dedup, locks, runs
 from git_orch.key import digest
 from git_orch.removal import remove_path
 
@@ -116,12 +115,13 @@ def _is_in_use(folder: str) -> bool:
     """Whether a run has its turn there, or a snapshot is being taken."""
     for name in ("turn", "lock"):
         try:
-            fd = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CLOEXEC)
+            fd = locks.open_lockable(os.path.join(folder, name), 0)
         except OSError:
             continue
         try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
+            if not locks.shared(fd):
+                return True
+        except OSError:  # a file system without locks
             return True
         finally:
             os.close(fd)

@@ -6,10 +6,9 @@ A run's folder is locked by its supervisor for as long as that lives. The lock o
 
 from __future__ import annotations
 
-import fcntl
 import os
 
-from git_orch import atomic, jsontext
+from git_orch import atomic, jsontext, locks, system
 from git_orch.errors import NoSuchRun
 from git_orch.model import ENDED
 from git_orch.registry import is_run_id
@@ -23,8 +22,6 @@ RECORD = "record.json"
 ROOM = ".room"
 """A file that only takes space, for what is to be recorded on a disk that is full by then."""
 TRASH = ".trash-"
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _MOST_OF_A_RECORD = 1 << 20
 _STATUS = b'"status":"'
 _AFTER_STATUS = b'","terminal_reason":"'
@@ -66,7 +63,7 @@ def has_ended(run_dir: str) -> bool:
     which has a `status` too, has no `terminal_reason`.
     """
     try:
-        fd = os.open(f"{run_dir}/{RECORD}", _FILE)
+        fd = os.open(f"{run_dir}/{RECORD}", os.O_RDONLY | system.PLAIN)
     except OSError:
         return False
     try:
@@ -88,32 +85,31 @@ def hold(run_dir: str) -> int:
     The supervisor's, from its beginning to its end.
     """
     try:
-        fd = os.open(run_dir, _FOLDER)
+        fd = os.open(run_dir, system.FOLDER)
     except OSError:
         return -1
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another supervisor of the same run, or a file system that locks no folders
-        os.close(fd)
-        return -1
-    return fd
+        is_ours = locks.exclusive(fd)
+    except OSError:  # a file system that locks no folders
+        is_ours = False
+    if is_ours:
+        return fd
+    os.close(fd)  # another supervisor of the same run has it
+    return -1
 
 
 def is_held(run_dir: str) -> bool:
     """Whether the run's supervisor lives."""
     try:
-        fd = os.open(run_dir, _FOLDER)
+        fd = os.open(run_dir, system.FOLDER)
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not locks.shared(fd)
     except OSError:  # a file system that locks no folders: the entry's lock alone has to tell
         return False
     finally:
         os.close(fd)
-    return False
 
 
 def run_ids(runs: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from git_orch import atomic
+from git_orch import atomic, system
 from git_orch.containment import View
 from git_orch.key import state_dir
 
@@ -58,7 +58,7 @@ def hidden(env: Mapping[str, str]) -> tuple[str, ...]:
     for name in _SOCKET_VARIABLES:
         value = env.get(name, "").removeprefix("unix:path=").removeprefix("unix://").partition(",")[0]
         paths.append(value.partition(":")[0])
-    paths.append(os.path.join(env.get("TMUX_TMPDIR", "/tmp"), f"tmux-{os.getuid()}"))  # noqa: S108 - tmux's own choice
+    paths.append(os.path.join(env.get("TMUX_TMPDIR", "/tmp"), f"tmux-{system.uid()}"))  # noqa: S108 - tmux's own choice
     return tuple(
         dict.fromkeys(os.path.realpath(path) for path in paths if os.path.isabs(path) and os.path.exists(path))
     )

@@ -12,7 +12,7 @@ import time
 from _stat import S_ISDIR, S_ISLNK
 
 from git_orch import index as indexes
-from git_orch import layout, untracked
+from git_orch import layout, system, untracked
 from git_orch.errors import GitError, OrchError
 from git_orch.git import decode, encode, split_z
 from git_orch.index import LINK_REMOVED, REMOVED, SUBMODULE, TYPE_CHANGED, UNMERGED, IndexCopy, PrivateIndex
@@ -73,7 +73,7 @@ def take(place: Layout, store: Store, settings: Settings, env: Mapping[str, str]
     """
     start = time.monotonic()
     try:
-        root_fd = os.open(encode(place.worktree), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        root_fd = os.open(encode(place.worktree), os.O_RDONLY | system.DIRECTORY | system.CLOEXEC)
         try:
             with PrivateIndex(place, store, env) as index:
                 taking = _Taking(index, root_fd, settings.max_untracked_bytes, limits, start)

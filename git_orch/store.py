@@ -11,11 +11,10 @@ a plain repack drops what the alternate holds as well.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 
-from git_orch import atomic, promisor
+from git_orch import atomic, locks, promisor, system
 from git_orch.errors import EnvironmentProblem, GitError
 from git_orch.git import Git, decode, encode, run_both, split_z
 from git_orch.model import Record
@@ -223,8 +222,9 @@ class Store(Record):
         changed = self.changed(base, tree) if changed is None else changed
         if not changed:
             return
-        lock = self._lock(fcntl.LOCK_SH)
+        lock = self._open_lock()
         try:
+            locks.shared(lock, wait=True)
             evidence = self._evidence_tree(run_id, changed)
             self._keep_pack([evidence])
             self._write_ref("runs", run_id, evidence)
@@ -264,10 +264,10 @@ class Store(Record):
 
         The expiry is one of hours, for a snapshot's objects are reached by no ref until its run is published.
         """
-        lock = self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if lock < 0:
-            return "another process is at it"
+        lock = self._open_lock()
         try:
+            if not locks.exclusive(lock):
+                return "another process is at it"
             self._gather_evidence()
             self.git(config=_GC).run("gc", "--quiet", f"--prune={prune_expire}", timeout_s=GC_TIMEOUT_S)
             self._remove_stale()
@@ -293,15 +293,9 @@ class Store(Record):
         if orders:
             self.git().run("update-ref", "--no-deref", "--stdin", stdin=orders.encode("ascii"))
 
-    def _lock(self, how: int) -> int:
-        """A descriptor that holds the lock between evidence and gc, or -1 where it was not to be had."""
-        fd = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, how)
-        except BlockingIOError:
-            os.close(fd)
-            return -1
-        return fd
+    def _open_lock(self) -> int:
+        """A descriptor of the lock between evidence and gc."""
+        return locks.open_lockable(os.path.join(self.path, _LOCK), os.O_CREAT)
 
     def _evidence_tree(self, run_id: str, changed: list[Changed]) -> str:
         """A tree with `base/PATH` and `tree/PATH` for each side of a change that is there."""
@@ -366,7 +360,7 @@ def open_existing(layout: Layout, env: Mapping[str, str]) -> Store | None:
         if not os.path.lexists(layout.store):
             return None
         raise EnvironmentProblem(f"{layout.store} is not whole", "remove it; a new one is made")
-    if os.name != "nt" and os.lstat(layout.store).st_uid != os.geteuid():
+    if os.lstat(layout.store).st_uid != system.uid():
         raise EnvironmentProblem(f"{layout.store} belongs to another user", "git-orch works for one user a clone")
     if decode(seen).partition("\n")[0] != promisor.signature(layout):
         _follow_config(layout.store, layout, env)

@@ -6,7 +6,7 @@ ECHILD; the result; the record; the tree; the entry. The lock is never given bac
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import sys
 import time
@@ -15,6 +15,7 @@ from git_orch import (
     dedup,
     journal,
     keeping,
+    locks,
     proc,
     registry,
     report,
@@ -23,6 +24,7 @@ from git_orch import (
     reviewing,
     runs,
     store,
+    system,
     twin,
     verdict,
 )
@@ -75,7 +77,7 @@ def main(words: list[str]) -> None:
     if isinstance(intent, registry.Refused):
         os._exit(70)
     lock = registry.Lock(run_id=run_id, fd=lock_fd)
-    fcntl.lockf(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, registry.SUPERVISOR_BYTE)
+    _take_name(lock)
     proc.greet(ready_fd)
     supervise(book, intent, lock)
 
@@ -91,7 +93,7 @@ def supervise(book: Registry, intent: Intent, lock: Lock) -> None:
 
 def run(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> None:
     """The run has ended and is recorded; its tree and its entry are gone. Used as it is by `--foreground`."""
-    fcntl.lockf(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, registry.SUPERVISOR_BYTE)
+    _take_name(lock)
     alive = runs.hold(intent.run_dir)
     try:
         with Signals() as signals:
@@ -181,7 +183,7 @@ class Life:
     def _reserve(self) -> None:
         """What may be missing later is there: the intent, should the entry be wiped; room, should the disk be full."""
         twin.write(self._intent, self._key)
-        fd = os.open(os.path.join(self._intent.run_dir, runs.ROOM), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(os.path.join(self._intent.run_dir, runs.ROOM), os.O_WRONLY | os.O_CREAT | system.CLOEXEC, 0o600)
         try:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(fd, 0, ROOM_BYTES)
@@ -197,7 +199,7 @@ class Life:
             return None
         path = os.path.join(self._intent.durable, "worktrees", keys.digest(self._intent.git_dir)[:16], "turn")
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        turn = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)  # held until this process is gone
+        turn = locks.open_lockable(path, os.O_CREAT)  # held until this process is gone
         while not _taken(turn):
             asked = self.asked()
             if asked is not None:
@@ -260,7 +262,7 @@ class Life:
         if restored is None:
             return
         self._lock = restored
-        fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, registry.SUPERVISOR_BYTE)
+        _take_name(restored)
         self._journal.write("run.restored")
 
     # -- the end
@@ -383,10 +385,19 @@ def _how(reviews: tuple[Review, ...], fault: str) -> tuple[Status, str]:
 
 def _taken(fd: int) -> bool:
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return locks.exclusive(fd)
     except OSError:
         return False
-    return True
+
+
+def _take_name(lock: Lock) -> None:
+    """The kernel names this process as the run's supervisor.
+
+    Raises:
+        BlockingIOError: it names another one.
+    """
+    if not locks.name_holder(lock.fd, registry.SUPERVISOR_BYTE):
+        raise BlockingIOError(errno.EAGAIN, "the run has another supervisor", str(lock.fd))
 
 
 def _unlink(path: str) -> None:

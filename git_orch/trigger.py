@@ -90,7 +90,7 @@ def is_in_a_tree(cwd: str) -> bool:
     Its hooks fire no reviews, or reviews would fire reviews.
     """
     uid = os.geteuid() if os.name != "nt" else 0
-    return f"/git-orch-{uid}/" in os.path.realpath(cwd) + "/"
+    return f"/git-orch-{uid}/" in os.path.realpath(cwd).replace(os.sep, "/") + "/"
 
 
 def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from _stat import S_ISLNK, S_ISREG
 
+from git_orch import system
 from git_orch.model import Record
 
 TYPE_CHECKING = False
@@ -125,7 +126,7 @@ def _of_file(root_fd: int, path: bytes, size: int, max_bytes: int) -> str | None
         return f"{size_text(size)}, over the {size_text(max_bytes)} of orch.maxUntrackedBytes"
     if secret_name(path):
         return _KEY_OR_SO
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=root_fd)
+    fd = os.open(path, os.O_RDONLY | system.PLAIN, dir_fd=root_fd)
     try:
         return _KEY_OR_SO if secret_head(os.read(fd, _HEAD_BYTES)) else None
     finally:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from stat import S_IMODE, S_ISREG
 
-from git_orch import atomic
+from git_orch import atomic, system
 from git_orch.errors import EnvironmentProblem
 
 _PRIVATE = 0o600
@@ -80,7 +80,7 @@ def replace_git_config(path: str, before: bytes | None, after: bytes | None) -> 
     def swap() -> None:
         lock = path + ".lock"
         try:
-            os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE))
+            os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOEXEC, _PRIVATE))
         except FileExistsError as error:
             raise EnvironmentProblem(
                 f"{path} is locked by another git", f"run it again; if none is running, remove {lock}"
@@ -119,5 +119,5 @@ def _swap(path: str, before: bytes | None, after: bytes | None, mode: int) -> No
     atomic.write(path, after, mode=mode if status is None else S_IMODE(status.st_mode), durable=True)
     if status is not None:
         os.chmod(path, S_IMODE(status.st_mode))
-        if os.name != "nt" and os.geteuid() == 0:
+        if os.name != "nt" and system.uid() == 0:
             os.chown(path, status.st_uid, status.st_gid)

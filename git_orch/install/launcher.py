@@ -13,7 +13,7 @@ import os
 import sys
 
 import git_orch
-from git_orch import atomic
+from git_orch import atomic, system
 from git_orch.errors import EnvironmentProblem
 from git_orch.key import state_dir
 
@@ -97,7 +97,7 @@ def note_fired(env: Mapping[str, str], event: str) -> None:
         try:
             os.utime(mark)
         except FileNotFoundError:
-            os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | system.CLOEXEC, 0o600))
     except (OSError, EnvironmentProblem):
         pass
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from git_orch import dedup, disposal, jsontext, proc, reaper, registry, retention, runs, workspace
+from git_orch import dedup, disposal, jsontext, locks, proc, reaper, registry, retention, runs, workspace
 from git_orch.containment import strays
 from git_orch.reaper import Absent, Reaped, Swept
 from git_orch.registry import Held, Refused
@@ -536,7 +536,7 @@ def test_a_file_systems_word_about_another_machines_process_is_not_believed(
     scene: Workspace, repo: Repo, bystander: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Dying(repo, "working") as run:
-        monkeypatch.setattr(registry, "_record_locker", lambda *_: bystander)
+        monkeypatch.setattr(locks, "holder", lambda *_: bystander)
         assert scene.book.supervisor_pid(run.run_id) == 0
         monkeypatch.undo()
         assert scene.book.supervisor_pid(run.run_id) == run.pid

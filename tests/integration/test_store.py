@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from git_orch import layout, store
+from git_orch import layout, locks, store
 from git_orch.errors import EnvironmentProblem, GitError
 from git_orch.store import ObjectsMissing
 from tests.conftest import MakeRepo
@@ -449,8 +449,9 @@ def test_a_ref_that_gc_has_packed_is_let_go_too(repo: Repo) -> None:
 
 def test_two_gcs_at_once_are_one(repo: Repo) -> None:
     made = store_of(repo)
-    lock = made._lock(2)  # LOCK_EX
+    lock = made._open_lock()
     try:
+        assert locks.exclusive(lock)
         assert made.gc() == "another process is at it"
     finally:
         os.close(lock)

@@ -32,6 +32,7 @@ CHEAP = (
     "key",
     "launch",
     "layout",
+    "locks",
     "model",
     "orchdir",
     "patch",
@@ -55,6 +56,7 @@ CHEAP = (
     "snapshot",
     "store",
     "supervisor",
+    "system",
     "session_name",
     "target",
     "tree",
@@ -62,6 +64,7 @@ CHEAP = (
     "trigger",
     "untracked",
     "verdict",
+    "windows",
     "workspace",
 )
 COSTLY = frozenset(

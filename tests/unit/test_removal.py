@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from git_orch.cursor import FOLDER, Cursor, Elsewhere
+from git_orch.cursor import Cursor, Elsewhere
 from git_orch.removal import remove_path
+from git_orch.system import FOLDER
 from tests.ordinary_user import as_ordinary_user, open_folder
 
 LEVELS = 3000
