@@ -57,6 +57,10 @@ class Question:
         own = {name: value for name, value in env.items() if not name.startswith("GIT_") or "CONFIG" in name}
         self._read_end, write_end = os.pipe()
         self._pid = 0
+        if os.name == "nt":
+            os.write(write_end, _said_on_windows(cwd, own))
+            os.close(write_end)
+            return
         try:
             null = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
             words = ("git", "-C", cwd, "config", "-z", "--get-regexp", r"^orch\.enabled$")
@@ -138,7 +142,22 @@ def folder(payload: Json, here: str) -> str:
 
 
 def _readable(fd: int, timeout_s: float) -> bool:
+    if os.name == "nt":
+        from git_orch import windows
+
+        return timeout_s > 0 and windows.readable(fd, timeout_s)
     return timeout_s > 0 and bool(select.select([fd], [], [], timeout_s)[0])
+
+
+def _said_on_windows(cwd: str, env: Mapping[str, str]) -> bytes:
+    """What git says of `orch.enabled`, as much of it as a pipe takes without a reader. Written, not run."""
+    from git_orch import proc
+
+    try:
+        done = proc.run(("git", "-C", cwd, "config", "-z", "--get-regexp", r"^orch\.enabled$"), env=env, timeout_s=5.0)
+    except FileNotFoundError:
+        return b""
+    return done.stdout[:2048]
 
 
 def _here() -> str:
