@@ -400,6 +400,8 @@ class _Guardian:
     def _strike(self) -> None:
         if not self._in_namespace:
             signal_descendants(SIGKILL)
+            if sys.platform == "darwin":
+                self._kill_group()
             return
         if os.getpid() != 1:
             raise RuntimeError("not PID 1 of a namespace: -1 would be everybody")
@@ -407,6 +409,17 @@ class _Guardian:
             os.kill(-1, SIGKILL)  # all but PID 1, in one step that no fork can slip through
         except OSError:
             pass  # there is nobody
+
+    def _kill_group(self) -> None:
+        """Of a job that still runs, also what was orphaned to launchd was killed, if it stayed in the job's group.
+
+        Only then: once the job is reaped, the number of its group may be another's. macOS; written, not run.
+        """
+        if self._job_pid and self._job_status is None:
+            try:
+                os.killpg(self._job_pid, SIGKILL)
+            except OSError:  # it has not come as far as setsid, or there is nobody left
+                pass
 
     def _say(self, *word: object) -> None:
         _say(self._status, *word)

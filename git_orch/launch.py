@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 
 from git_orch import key as keys
-from git_orch import proc, registry, runs
+from git_orch import proc, registry, runs, windows
 from git_orch.errors import EnvironmentProblem
 from git_orch.model import Record, utc_stamp
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 HANDSHAKE_S = 10.0
 SIGKILL = 9
+_NO_LOCK = "-1"  # in place of a descriptor, to a supervisor that has to take the lock itself
 BY_HAND = registry.BY_HAND
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The supervisor is a bare interpreter: no site-packages of a big caller's, nothing imported that it does not need.
@@ -119,6 +119,8 @@ def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) 
     Raises:
         EnvironmentProblem: it did not come up; the entry is taken back.
     """
+    if os.name == "nt":
+        return _by_exec_windows(book, intent, lock, env)
     ready_r, ready_w = os.pipe()
     words = [book.live, intent.run_id, str(lock.fd), str(ready_w)]
     argv = [proc.interpreter(), "-I", "-S", "-c", _BOOTSTRAP, _PACKAGE_PARENT, *words]
@@ -138,14 +140,45 @@ def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) 
         os.close(lock.fd)
 
 
+def _by_exec_windows(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> int:
+    """The same, but for the lock: nobody can be handed one, so the supervisor takes it itself, before it greets.
+
+    Between us and it a reaper may take it, and then tells of an orphan: nothing is lost, nothing is reviewed twice.
+    Written, not run.
+    """
+    ready_r, ready_w = os.pipe()
+    words = [book.live, intent.run_id, _NO_LOCK, str(windows.handle_number(ready_w))]
+    argv = [windows.interpreter(), "-I", "-S", "-c", _BOOTSTRAP, _PACKAGE_PARENT, *words]
+    try:
+        try:
+            process = windows.spawn_detached(argv, env=windows.with_system(env), inherit=(ready_w,))
+        finally:
+            os.close(ready_w)
+            os.close(lock.fd)
+        if _greeted(ready_r):
+            return int(process.pid)
+        process.kill()
+        process.wait()
+        raise EnvironmentProblem("the supervisor did not come up", f"see {intent.run_dir}/supervisor.log")
+    except BaseException:
+        book.remove(intent.run_id)
+        raise
+    finally:
+        os.close(ready_r)
+
+
 def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Registry, Intent, Lock], None]) -> bool:
     """A supervisor that is this very process, forked, has the run; says whether it came up. For the bare hook.
 
-    Where it did not, the entry stays for the reaper to tell of: the caller is about to end.
+    Where it did not, the entry stays for the reaper to tell of: the caller is about to end. Windows knows no fork, and
+    has a fresh interpreter in its place (`by_exec`).
 
     The byte comes after setsid: a client may kill the hook's process group the moment that the hook returns, and a
     child that has not left it by then is lost.
     """
+    if not hasattr(os, "fork"):
+        by_exec(book, intent, lock, os.environ)
+        return True
     ready_r, ready_w = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -164,8 +197,11 @@ def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Reg
 
 
 def in_background(work: Callable[[], object]) -> None:
-    """A forked, detached copy of this process does the work and ends; nobody waits for it. For the bare hook."""
-    if os.fork() == 0:
+    """A forked, detached copy of this process does the work and ends; nobody waits for it. For the bare hook.
+
+    Where there is no fork (Windows) the work is left undone, for the next session to begin with.
+    """
+    if hasattr(os, "fork") and os.fork() == 0:
         try:
             detach(keep=())
             work()
@@ -218,8 +254,7 @@ def _came_up(pid: int, ready_fd: int) -> bool:
 
 
 def _greeted(fd: int) -> bool:
-    ready, _, _ = select.select([fd], [], [], HANDSHAKE_S)
-    return bool(ready) and os.read(fd, 1) == b"x"
+    return proc.readable(fd, HANDSHAKE_S) and os.read(fd, 1) == b"x"
 
 
 def _line(path: str) -> str:

@@ -12,7 +12,7 @@ import select
 import sys
 import time
 
-from git_orch import system
+from git_orch import system, windows
 from git_orch.model import Record
 
 TYPE_CHECKING = False
@@ -115,6 +115,8 @@ def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequ
 
 def readable(fd: int, timeout_s: float) -> bool:
     """Whether there is something to read, or an end, within that time."""
+    if os.name == "nt":
+        return timeout_s > 0 and windows.readable(fd, timeout_s)
     return timeout_s > 0 and bool(select.select([fd], [], [], timeout_s)[0])
 
 
@@ -132,6 +134,8 @@ def greet(ready_fd: int) -> None:
 
 def find_program(name: str, path: str) -> str | None:
     """The absolute path of an executable file of that name on a PATH; a name with a slash is taken as it is."""
+    if os.name == "nt":
+        return windows.find_program(name, path)
     if "/" in name:
         return os.path.abspath(name) if os.access(name, os.X_OK) and os.path.isfile(name) else None
     for folder in path.split(os.pathsep):
@@ -143,7 +147,7 @@ def find_program(name: str, path: str) -> str | None:
 
 def interpreter() -> str:
     """The interpreter that runs us, as an absolute path that stays the same inside a virtual environment."""
-    return os.path.abspath(sys.executable)
+    return windows.interpreter() if os.name == "nt" else os.path.abspath(sys.executable)
 
 
 class _Child:
@@ -373,13 +377,17 @@ def _spawn(
 
 
 def _run_windows(command: Command, timeout_s: float) -> Finished:
-    """The same by subprocess. Written, not run."""
+    """The same by subprocess, without a window. Written, not run."""
     import subprocess
 
+    name, *words = map(os.fsdecode, command.argv)
+    program = windows.find_program(name, command.env.get("PATH", ""))  # CreateProcess would take one of the tree first
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, "not found on PATH", name)
     try:
         done = subprocess.run(
-            [os.fsdecode(word) for word in command.argv],
-            env=dict(command.env),
+            [program, *words],
+            env=windows.with_system(command.env),
             input=command.stdin,
             stdout=subprocess.PIPE if command.stdout_fd is None else command.stdout_fd,
             stderr=subprocess.PIPE,

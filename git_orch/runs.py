@@ -22,7 +22,6 @@ RECORD = "record.json"
 ROOM = ".room"
 """A file that only takes space, for what is to be recorded on a disk that is full by then."""
 TRASH = ".trash-"
-_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _MOST_OF_A_RECORD = 1 << 20
 _STATUS = b'"status":"'
 _AFTER_STATUS = b'","terminal_reason":"'
@@ -64,7 +63,7 @@ def has_ended(run_dir: str) -> bool:
     which has a `status` too, has no `terminal_reason`.
     """
     try:
-        fd = os.open(f"{run_dir}/{RECORD}", _FILE)
+        fd = os.open(f"{run_dir}/{RECORD}", os.O_RDONLY | system.PLAIN)
     except OSError:
         return False
     try:

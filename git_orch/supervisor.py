@@ -27,8 +27,10 @@ from git_orch import (
     system,
     twin,
     verdict,
+    windows,
 )
 from git_orch import key as keys
+from git_orch.containment import windows as job_objects
 from git_orch.containment.descendants import subreaper
 from git_orch.containment.entry import close_all_but
 from git_orch.errors import OrchError
@@ -48,6 +50,7 @@ else:
     import _signal
 
 TURN_S = 0.2
+TAKE_OVER_S, TAKE_OVER_NAP_S = 5.0, 0.01  # less than a launcher waits for the greeting
 ROOM_BYTES = 256 << 10
 SIGHUP, SIGINT, SIGTERM = 1, 2, 15
 _OVERDUE = {"hard-timeout", "stalled"}
@@ -67,19 +70,38 @@ class Ending(Record):
 def main(words: list[str]) -> None:
     """Supervise the run that a launcher handed over: LIVE RUN_ID LOCK_FD READY_FD. Never returns."""
     live, run_id, lock_fd, ready_fd = words[0], words[1], int(words[2]), int(words[3])
-    close_all_but((lock_fd, ready_fd))  # whoever waits for the end of a pipe of the launcher's must not wait for us
-    for fd in (lock_fd, ready_fd):
-        os.set_inheritable(fd, False)
+    if os.name == "nt":
+        ready_fd = windows.descriptor_of(ready_fd)
+    else:
+        close_all_but((lock_fd, ready_fd))  # whoever waits for the end of a pipe of the launcher's must not wait for us
+        for fd in (lock_fd, ready_fd):
+            os.set_inheritable(fd, False)
     os.chdir("/")
     key = keys.load(os.environ)
     book = registry.Registry(live, key, registry.instance_of(live))
     intent = book.intent(run_id)
     if isinstance(intent, registry.Refused):
         os._exit(70)
-    lock = registry.Lock(run_id=run_id, fd=lock_fd)
+    lock = registry.Lock(run_id=run_id, fd=lock_fd) if lock_fd >= 0 else _lock_of_ours(book, run_id)
+    if lock is None:
+        os._exit(70)
     _take_name(lock)
     proc.greet(ready_fd)
     supervise(book, intent, lock)
+
+
+def _lock_of_ours(book: Registry, run_id: str) -> Lock | None:
+    """The run's lock, once the launcher has let it go; None where it is another's, or gone.
+
+    For Windows, where no lock is handed down. Written, not run.
+    """
+    deadline = time.monotonic() + TAKE_OVER_S
+    while time.monotonic() < deadline:
+        lock = book.try_lock(run_id)
+        if not isinstance(lock, registry.Held):
+            return lock if isinstance(lock, registry.Lock) else None
+        time.sleep(TAKE_OVER_NAP_S)
+    return None
 
 
 def supervise(book: Registry, intent: Intent, lock: Lock) -> None:
@@ -108,6 +130,7 @@ def _reviewed(life: Life) -> Ending:
     """What came of the run, whatever went wrong in it."""
     try:
         subreaper()
+        life.confine()
         return life.review()
     except OrchError as error:
         return life.failure(error.code, error.message)
@@ -129,7 +152,7 @@ class Signals:
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Signals:
-        for number in (SIGTERM, SIGINT, SIGHUP):
+        for number in (SIGTERM, SIGINT) if os.name == "nt" else (SIGTERM, SIGINT, SIGHUP):
             if _signal.getsignal(number) != _signal.SIG_IGN:
                 self._before[number] = _signal.signal(number, self._note)
         return self
@@ -173,6 +196,17 @@ class Life:
         self.enter("starting")
         self._store.hold(self._intent.run_id, self._intent.tree_id)
         return self._ending(reviewing.Work(self._intent, self._store, self._key, self._env, self).run())
+
+    def confine(self) -> None:
+        """On Windows this process and all that it starts end together, by the kernel; elsewhere guardians see to it.
+
+        Raises:
+            OSError: no job object was to be had.
+        """
+        if os.name == "nt":
+            if job_objects.is_in_one():  # ours was to break away; whoever made that one may end us with it
+                self._journal.write("run.bound", reason="the run ends with the terminal or service that started it")
+            job_objects.confine()
 
     def failure(self, code: str, reason: str) -> Ending:
         """The ending of a run that broke off; where it was asked to end, that is why."""

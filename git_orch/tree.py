@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from _blake2 import blake2b
 
-from git_orch import atomic, dircache, listing, parking, proc
+from git_orch import atomic, dircache, listing, parking, proc, windows
 from git_orch.errors import EnvironmentProblem, GitError
 from git_orch.git import Git, decode, run_both, without_git
 from git_orch.inspection import INDEX_LIMIT
@@ -155,7 +155,7 @@ def _made_from(archive: str, store: Store, listed: bytes, place: Place) -> bytes
 def _extract(store: Store, archive: str, place: Place) -> None:
     env = {**without_git(store.env), "LC_ALL": "C", "TAR_OPTIONS": _TAR_OPTIONS}
     try:
-        done = proc.run([*_TAR, "-f", archive, "-C", place.tree], env=env, timeout_s=_TIMEOUT_S)
+        done = proc.run([*_tar(), "-f", archive, "-C", place.tree], env=env, timeout_s=_TIMEOUT_S)
     except FileNotFoundError as error:
         raise EnvironmentProblem("tar is not on PATH", "install tar") from error
     if done.code != 0:
@@ -164,6 +164,10 @@ def _extract(store: Store, archive: str, place: Place) -> None:
             f"tar could not unpack the tree into {place.tree}: {said[0] if said else f'exit status {done.code}'}",
             "set TMPDIR to a folder on another disk",
         )
+
+
+def _tar() -> tuple[str, ...]:
+    return (windows.system_tar(), *_TAR[1:]) if os.name == "nt" else _TAR
 
 
 def _clear(place: Place) -> None:

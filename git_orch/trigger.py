@@ -57,8 +57,8 @@ class Question:
         own = {name: value for name, value in env.items() if not name.startswith("GIT_") or "CONFIG" in name}
         self._read_end, write_end = os.pipe()
         self._pid = 0
-        self._is_asked = hasattr(os, "posix_spawnp")
-        if not self._is_asked:  # Windows: `events` asks, by the slow way
+        if os.name == "nt":
+            os.write(write_end, _said_on_windows(cwd, own))
             os.close(write_end)
             return
         try:
@@ -74,8 +74,6 @@ class Question:
 
     def answer(self) -> bool:
         """Whether `orch.enabled` is set, and not to a word for no; whether that is a good word, `config` will say."""
-        if not self._is_asked:
-            return True
         said = os.read(self._read_end, 4096)
         if self._pid:
             os.waitpid(self._pid, 0)
@@ -95,7 +93,7 @@ def is_in_a_tree(cwd: str) -> bool:
 
     Its hooks fire no reviews, or reviews would fire reviews.
     """
-    uid = os.geteuid() if hasattr(os, "geteuid") else 0
+    uid = os.geteuid() if os.name != "nt" else 0
     return f"/git-orch-{uid}/" in os.path.realpath(cwd).replace(os.sep, "/") + "/"
 
 
@@ -144,7 +142,22 @@ def folder(payload: Json, here: str) -> str:
 
 
 def _readable(fd: int, timeout_s: float) -> bool:
+    if os.name == "nt":
+        from git_orch import windows
+
+        return timeout_s > 0 and windows.readable(fd, timeout_s)
     return timeout_s > 0 and bool(select.select([fd], [], [], timeout_s)[0])
+
+
+def _said_on_windows(cwd: str, env: Mapping[str, str]) -> bytes:
+    """What git says of `orch.enabled`, as much of it as a pipe takes without a reader. Written, not run."""
+    from git_orch import proc
+
+    try:
+        done = proc.run(("git", "-C", cwd, "config", "-z", "--get-regexp", r"^orch\.enabled$"), env=env, timeout_s=5.0)
+    except FileNotFoundError:
+        return b""
+    return done.stdout[:2048]
 
 
 def _here() -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # LockFileEx keeps others from reading what it locks, so these bytes lie where no file of ours has any.
 _HIGH_OF_LOCK, _HIGH_OF_NAMES = 1 << 30, 1 << 29  # the upper halves of their offsets
 _FAIL_IMMEDIATELY, _EXCLUSIVE = 1, 2
-_LOCK_VIOLATION, _NOT_LOCKED, _ACCESS_DENIED = 33, 158, 5
+_LOCK_VIOLATION, _NOT_LOCKED = 33, 158
 _LOOK_S = 0.01
 
 DETACHED_PROCESS = 0x8
@@ -34,12 +34,6 @@ def lock(fd: int, *, exclusive: bool, wait: bool) -> bool:
     Raises:
         OSError: the file system keeps no locks.
     """
-    import ctypes
-
-    where = _region(0, _HIGH_OF_LOCK)
-    # Two locks of one handle would stand in each other's way.
-    if not _kernel32().UnlockFileEx(_handle_of(fd), 0, 1, 0, ctypes.byref(where)):
-        _raise_unless(_NOT_LOCKED)
     how = (_EXCLUSIVE if exclusive else 0) | (0 if wait else _FAIL_IMMEDIATELY)
     return _lock_region(fd, how, 0, _HIGH_OF_LOCK)
 
@@ -93,45 +87,32 @@ def readable(fd: int, timeout_s: float) -> bool:
         time.sleep(_LOOK_S)
 
 
-def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequence[int]) -> tuple[Any, str]:
-    """A program runs without console, window or streams, out of our job where that lets it go.
+def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], inherit: Sequence[int]) -> Any:
+    """A program runs without console, window or streams, and out of our job where that lets it go; gives a `Popen`.
 
-    Gives the process (a `subprocess.Popen`), and why it ends with us, "" where it does not: a job of the caller's (some
-    terminals, CI) may refuse the breakaway. `inherit`: descriptors whose handles it gets, under `handle_number`.
+    A job that refuses (of some terminals, of CI) keeps it: then the process can tell by itself that it is in one.
+    `inherit`: descriptors whose handles it gets, each under its `handle_number`.
     """
     if sys.platform != "win32":
         raise OSError("creation flags are of Windows")
-    import msvcrt
     import subprocess
 
-    handles = [msvcrt.get_osfhandle(fd) for fd in inherit]
-    startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": handles})
+    handles = [handle_number(fd) for fd in inherit]
+    given: Any = {
+        "env": dict(env),
+        "startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": handles}),
+        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL),
+    }
     alone = DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP
     for handle in handles:
         os.set_handle_inheritable(handle, True)
     try:
-        for flags, bound in ((alone | CREATE_BREAKAWAY_FROM_JOB, ""), (alone, "the job that we are in keeps it")):
-            try:
-                null = subprocess.DEVNULL
-                started = subprocess.Popen(
-                    list(argv),
-                    env=dict(env),
-                    stdin=null,
-                    stdout=null,
-                    stderr=null,
-                    close_fds=True,
-                    startupinfo=startup,
-                    creationflags=flags,
-                )
-            except OSError as error:
-                if error.winerror != _ACCESS_DENIED or not flags & CREATE_BREAKAWAY_FROM_JOB:
-                    raise
-            else:
-                return started, bound
+        return subprocess.Popen(list(argv), creationflags=alone | CREATE_BREAKAWAY_FROM_JOB, **given)
+    except PermissionError:  # ERROR_ACCESS_DENIED, 5
+        return subprocess.Popen(list(argv), creationflags=alone, **given)
     finally:
         for handle in handles:
             os.set_handle_inheritable(handle, False)
-    raise AssertionError("the last attempt returns or raises")
 
 
 def handle_number(fd: int) -> int:
@@ -149,9 +130,25 @@ def descriptor_of(handle: int) -> int:
     return msvcrt.open_osfhandle(handle, os.O_WRONLY | os.O_NOINHERIT | os.O_BINARY)
 
 
-def base_interpreter() -> str:
+def interpreter() -> str:
     """The interpreter itself: a venv's `python.exe` starts it as a child in a job that ends with it."""
     return os.path.abspath(getattr(sys, "_base_executable", "") or sys.executable)
+
+
+def find_program(name: str, path: str) -> str | None:
+    """The absolute path of an `.exe` of that name on a PATH; never of a batch file, whose arguments cmd.exe reads."""
+    names = [name] if name.lower().endswith(".exe") else [name + ".exe"]
+    folders = [""] if os.path.dirname(name) else path.split(os.pathsep)
+    for candidate in (os.path.join(folder, name) for folder in folders for name in names):
+        if os.path.isabs(candidate) and os.path.isfile(candidate):  # a relative folder would be one of the tree
+            return os.path.abspath(candidate)
+    return None
+
+
+def with_system(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment with SYSTEMROOT, without which a process of Windows has neither sockets nor random numbers."""
+    root = os.environ.get("SYSTEMROOT")
+    return dict(env) if root is None else {"SYSTEMROOT": root, **env}
 
 
 def system_tar() -> str:
@@ -163,6 +160,9 @@ def _lock_region(fd: int, how: int, byte: int, high: int) -> bool:
     import ctypes
 
     where = _region(byte, high)
+    # What this handle has locked already would stand in its own way.
+    if not _kernel32().UnlockFileEx(_handle_of(fd), 0, 1, 0, ctypes.byref(where)):
+        _raise_unless(_NOT_LOCKED)
     if _kernel32().LockFileEx(_handle_of(fd), how, 0, 1, 0, ctypes.byref(where)):
         return True
     _raise_unless(_LOCK_VIOLATION)

@@ -44,6 +44,20 @@ def confine() -> None:
     _handle = handle
 
 
+def is_in_one() -> bool:
+    """Whether this process is in a job object: before `confine`, of somebody else's."""
+    if sys.platform != "win32":
+        return False
+    import ctypes
+    from ctypes import wintypes
+
+    kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel32.GetCurrentProcess.restype = wintypes.HANDLE
+    answer = wintypes.BOOL()
+    asked = kernel32.IsProcessInJob(wintypes.HANDLE(kernel32.GetCurrentProcess()), None, ctypes.byref(answer))
+    return bool(asked and answer.value)
+
+
 def _limits() -> Any:
     """A JOBOBJECT_EXTENDED_LIMIT_INFORMATION (winnt.h) that kills on close."""
     import ctypes

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from git_orch import launch, reaper, registry, runs, workspace
+from git_orch import launch, reaper, registry, runs, supervisor, workspace
 from git_orch.launch import Order
 from git_orch.model import Base, ReviewerSettings
 from git_orch.place import temp_root
@@ -314,3 +314,31 @@ def test_a_copy_of_the_repository_has_no_say_in_it(scene: Workspace, repo: Repo,
     record = runs.final_record(intent.run_dir)
     assert record is not None
     assert record["verdict"] == "pass"
+
+
+# -- a lock that cannot be handed down (Windows)
+
+
+def test_a_supervisor_without_a_lock_takes_it_once_it_is_free(
+    scene: Workspace, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intent = order(scene, repo)
+    handed = scene.book.publish(intent)
+    monkeypatch.setattr("time.sleep", lambda _: os.close(handed.fd))
+    taken = supervisor._lock_of_ours(scene.book, intent.run_id)
+    assert isinstance(taken, registry.Lock)
+    assert scene.book.is_held(intent.run_id)
+    scene.book.remove(intent.run_id)
+    os.close(taken.fd)
+
+
+def test_a_supervisor_without_a_lock_gives_way_to_who_holds_it(
+    scene: Workspace, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "TAKE_OVER_S", 0.05)
+    intent = order(scene, repo)
+    lock = scene.book.publish(intent)
+    assert supervisor._lock_of_ours(scene.book, intent.run_id) is None
+    scene.book.remove(intent.run_id)
+    assert supervisor._lock_of_ours(scene.book, intent.run_id) is None
+    os.close(lock.fd)

@@ -6,12 +6,14 @@ It is not run there. docs/platforms.md says what is written for them and what is
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from git_orch import windows
 from tests.project import PROJECT
 from tests.unit.test_import_budget import present
 
@@ -115,3 +117,27 @@ def test_flags_that_a_system_may_lack_come_from_one_place(path: Path) -> None:
         return
     named = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
     assert named & FLAGS == set()
+
+
+# -- what Windows has instead, as far as it is plain Python
+
+
+def test_only_an_exe_in_an_absolute_folder_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch file would have its arguments read by cmd.exe; a relative folder, or none, is one of the tree."""
+    for folder, name in (("batch", "git.bat"), ("tree", "git.exe"), ("right", "git.exe")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).touch()
+    monkeypatch.chdir(tmp_path / "tree")
+    path = os.pathsep.join(("", ".", str(tmp_path / "batch"), str(tmp_path / "right")))
+    found = str(tmp_path / "right" / "git.exe")
+    assert windows.find_program("git", path) == windows.find_program("git.exe", path) == found
+    assert windows.find_program(found, "") == found
+    assert windows.find_program("git.exe", ".") is None
+
+
+def test_a_program_gets_the_root_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYSTEMROOT", "R")
+    assert windows.with_system({"A": "1"}) == {"SYSTEMROOT": "R", "A": "1"}
+    assert windows.with_system({"SYSTEMROOT": "S"}) == {"SYSTEMROOT": "S"}
+    monkeypatch.delenv("SYSTEMROOT")
+    assert windows.with_system({"A": "1"}) == {"A": "1"}
