@@ -9,6 +9,7 @@ from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, sn
 from git_orch.errors import OrchError
 from git_orch.index import folder as index_folder
 from git_orch.install import launcher
+from git_orch.key import digest
 from git_orch.launch import Order
 from git_orch.model import Base, Record
 from git_orch.place import temp_root
@@ -71,13 +72,22 @@ def _stop(scene: Scene) -> None:
     session = _session(scene.layout, scene.fired)
     base = _base(scene, session)
     session = session or _new_session(scene, base.tree_id)
-    if taken.tree_id in (base.tree_id, session.reviewed_tree_id):
+    left_out = _left_out(taken)
+    is_seen = left_out in ("", session.left_out)  # an edit that could not be read is told once, never passed over
+    session = session.replace(left_out=left_out)
+    if is_seen and taken.tree_id in (base.tree_id, session.reviewed_tree_id):
         sessions.write(scene.layout.durable, session)
         return
     run_id = _fire(scene, taken, base)
     if run_id:
         session = session.replace(reviewed_tree_id=taken.tree_id, run_ids=(*session.run_ids[-49:], run_id))
     sessions.write(scene.layout.durable, session)
+
+
+def _left_out(taken: Snapshot) -> str:
+    """What stands for the tracked paths that are not in the snapshot as they are; "" where all are."""
+    paths = sorted(skip.path for skip in taken.skipped if skip.tracked)
+    return digest(*paths) if paths else ""
 
 
 def _session_start(scene: Scene) -> None:

@@ -43,11 +43,11 @@ class Order(Record):
 
 
 def dedup_key(target: Target, order: Order) -> str:
-    """What a verdict belongs to: both trees, the kind, and the reviewers' settings."""
+    """What a verdict belongs to: both trees, what of the tracked files is not in them, the kind, and the reviewers."""
     reviewers = [repr(sorted(reviewer.fields().items())) for reviewer in order.reviewers]
-    return keys.digest(
-        target.tree_id, target.base.tree_id, order.kind, order.fail_on, *order.pathspec, "reviewers", *sorted(reviewers)
-    )
+    left_out = [f"{skip.path}\0{skip.reason}" for skip in target.skipped if skip.tracked]
+    verdict_of = (target.tree_id, target.base.tree_id, order.kind, order.fail_on, *order.pathspec)
+    return keys.digest(*verdict_of, "left out", *sorted(left_out), "reviewers", *sorted(reviewers))
 
 
 def prepare(layout: Layout, settings: Settings, target: Target, order: Order, temp_root: str, instance: str) -> Intent:

@@ -23,6 +23,7 @@ class Session(Record):
     worktree: str
     base_tree_id: str = ""
     reviewed_tree_id: str = ""
+    left_out: str = ""
     told: tuple[str, ...] = ()
     run_ids: tuple[str, ...] = ()
 

@@ -197,6 +197,25 @@ def test_nothing_changed_fires_nothing(project: Project) -> None:
     assert len(project.runs) == 1
 
 
+def test_an_edit_that_cannot_be_read_is_no_pass_and_is_told_once(project: Project) -> None:
+    """The tree is that of the pass before, since the edit is not in it: the verdict must not be reused, nor silence."""
+    project.reviewer("fake", "--pass")
+    project.only("fake")
+    project.fire("session-start")
+    project.edit("changed\n")
+    project.fire()
+    assert project.ended()["verdict"] == "pass"
+    (project.path / ".git/info/attributes").write_text("*.py filter=gone\n")
+    project.set("filter.gone.clean", "no-such-program")
+    project.set("filter.gone.required", "true")
+    project.edit("not to be read\n")
+    project.fire()
+    assert len(project.runs) == 2
+    assert project.ended()["verdict"] == "unreviewed"
+    project.fire()
+    assert len(project.runs) == 2
+
+
 def test_time_from_stop_to_record_is_told(project: Project) -> None:
     began = time.time()
     project.fire()
