@@ -280,9 +280,20 @@ class Registry:
         Raises:
             EnvironmentProblem: it cannot be written.
         """
-        path = self.path(run_id, "ask")
-        if not os.path.lexists(self.path(run_id, "json")):
+        entry = self.path(run_id, "json")
+        if not os.path.lexists(entry) or not self._ask(run_id, word):
             return False
+        if os.path.lexists(entry):
+            return True
+        # It ended meanwhile. The entry goes before the word does, so one of us two has seen the other's.
+        try:
+            os.unlink(self.path(run_id, "ask"))
+        except OSError:
+            pass
+        return False
+
+    def _ask(self, run_id: str, word: str) -> bool:
+        path = self.path(run_id, "ask")
         try:
             return atomic.create(path, word.encode("ascii"))
         except FileNotFoundError:

@@ -675,17 +675,21 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="less of everything: under 40 s")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="draw the same moments again")
     parser.add_argument("--kills", type=int, default=0, help="how many ordinary runs are killed (100; short: 8)")
-    parser.add_argument("--time", type=float, default=600.0, help="seconds after which no new trial begins (600)")
+    parser.add_argument("--time", type=float, help="seconds after which no new trial begins (600; short: 35)")
     parser.add_argument("names", nargs="*", help="only these: adversaries hooks clone wipe gc pid kills")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     began = time.monotonic()
     root = Path(tempfile.mkdtemp(prefix="orch-chaos-")).resolve()
-    world = World(root, options.seed, began + options.time)
+    world = World(root, options.seed, began + (options.time or (35.0 if options.short else 600.0)))
     try:
         for name, part in parts(options).items():
-            if name in (options.names or [name]) and world.has_time():
+            if name not in (options.names or [name]):
+                continue
+            if world.has_time():
                 part(world)
+            else:
+                print(f"the time is up: {name} was left out")
     finally:
         is_well = show(world)
         subprocess.run(["chmod", "-R", "u+rwX", str(root)], check=False)

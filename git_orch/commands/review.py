@@ -139,7 +139,8 @@ def _start(job: Job) -> str | Report:
         found = report.load(workspace.layout.run_dir(standing.run_id), reused=True)
         # The same trees may have been asked for by other names.
         return found.replace(subject=job.wanted.subject, base=job.wanted.base) if found else standing.run_id
-    root = temp_root(workspace.env)
+    # A work tree that only GIT_WORK_TREE names has no `.git` by which its folder would be known.
+    root = temp_root(workspace.env, forbidden=filter(None, (workspace.layout.worktree,)))
     intent = launch.prepare(workspace.layout, workspace.settings, job.wanted, job.order, root, workspace.book.instance)
     try:
         lock = workspace.book.publish(intent)

@@ -58,6 +58,18 @@ def test_a_folder_for_trees_that_cannot_be_one_is_refused(
     assert project.live == []
 
 
+def test_a_folder_in_a_work_tree_that_only_a_variable_names_is_refused(
+    project: Project, orch: Orch, tmp_path: Path
+) -> None:
+    worktree = tmp_path / "worktree"
+    (worktree / "tmp").mkdir(parents=True)
+    env = {"GIT_DIR": str(project.path / ".git"), "GIT_WORK_TREE": str(worktree), "TMPDIR": str(worktree / "tmp")}
+    done = orch("review", "--json", env=env)
+    assert done.returncode == 4, done.stdout
+    assert "lies inside" in json.loads(done.stdout)["error"]["message"]
+    assert project.runs == []
+
+
 def test_no_room_for_a_tree_is_told_with_both_numbers(project: Project, small: Path) -> None:
     project.repo.write("large.bin", os.urandom(30 * MIB))
     project.repo.commit("large")

@@ -183,6 +183,18 @@ def test_no_ordinary_write_reaches_the_checkout(project: Project) -> None:
     assert fingerprint(project.repo) == before
 
 
+def test_of_all_trees_a_reviewer_sees_its_own_alone(project: Project) -> None:
+    need_tier(1)
+    project.command("nosy", f'ls -A "$ORCH_DIR/../../.." "$ORCH_DIR/../.." >&2; {fake_reviewer("--pass")}')
+    project.reviewer("other", "--pass")
+    project.only("other", "nosy")
+    project.fire()
+    record = project.ended()
+    assert record["verdict"] == "pass"
+    seen = project.file(project.last, "nosy/result.err").read_text().split()
+    assert {name for name in seen if not name.endswith(":")} == {record["run_id"], "nosy"}
+
+
 def test_a_review_leaves_the_repository_as_it_was(project: Project, orch: Orch) -> None:
     project.repo.git("stash", "push", "--quiet")
     project.edit("one more\n")
@@ -258,7 +270,7 @@ def test_a_tree_is_kept_where_a_person_asks_for_it(project: Project, orch: Orch)
     assert (kept / "fake/.ruff_cache").is_dir()
     assert project.trees() == []
     assert str(kept) in orch("show", "last", env={"COLUMNS": "1000"}).stdout
-    project.set("orch.keepDays", "0")
+    project.set("orch.keepRuns", "0")
     assert orch("sweep").returncode == 0
     assert not kept.exists()
 

@@ -149,6 +149,16 @@ def test_static_looks_first_even_where_nobody_asked_for_it(project: Project, tmp
     assert [each["name"] for each in record["reviewers"]] == ["net"]
 
 
+def test_where_nobody_could_look_for_secrets_nothing_is_sent(project: Project, tmp_path: Path) -> None:
+    project.set("orch.reviewer.static.timeout", "1ms")
+    project.reviewer("net", "--touch", tmp_path / "sent", "--pass", network="true")
+    project.only("static", "net")
+    project.fire()
+    record = project.ended()
+    assert reviewer_of(record, "net")["reason"] == "held back: static could not look for secrets"
+    assert not (tmp_path / "sent").exists()
+
+
 # -- the command line and the request
 
 

@@ -422,6 +422,26 @@ def test_asking_of_a_run_that_is_gone_leaves_nothing(book: Registry) -> None:
 
 
 @pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("is_before", [True, False])
+def test_asking_of_a_run_that_ends_meanwhile_leaves_nothing(
+    book: Registry, monkeypatch: pytest.MonkeyPatch, is_before: bool
+) -> None:
+    create = atomic.create
+
+    def create_slowly(path: str, data: bytes) -> bool:
+        if is_before:
+            book.remove(RUN_ID)
+        made = create(path, data)
+        if not is_before:
+            book.remove(RUN_ID)
+        return made
+
+    monkeypatch.setattr(atomic, "create", create_slowly)
+    assert not book.ask(RUN_ID, "cancel")
+    assert names(book) == []
+
+
+@pytest.mark.usefixtures("run")
 def test_a_word_is_heard_although_its_asker_died_before_it_had_put_its_scratch_file_away(book: Registry) -> None:
     book.ask(RUN_ID, "cancel")
     os.link(entry(book, "ask"), Path(book.pending) / f".{RUN_ID}.ask.77-0a1b2c3d.tmp")
