@@ -84,17 +84,19 @@ def entry(status: os.stat_result, mode: int, oid: bytes, path: bytes) -> bytes:
     name = unhexlify(oid)
     changed_ns, written_ns = status.st_ctime_ns, status.st_mtime_ns
     length = len(path)
+    _, inode, device, _, owner, group, size, *_ = status
+    changed, written = changed_ns // _NS, written_ns // _NS
     head = _PACK[len(name)](
-        changed_ns // _NS & _LOW,
-        changed_ns % _NS,
-        written_ns // _NS & _LOW,
-        written_ns % _NS,
-        status.st_dev & _LOW,
-        status.st_ino & _LOW,
+        changed & _LOW,
+        changed_ns - changed * _NS,
+        written & _LOW,
+        written_ns - written * _NS,
+        device & _LOW,
+        inode & _LOW,
         mode,
-        status.st_uid & _LOW,
-        status.st_gid & _LOW,
-        status.st_size & _LOW,
+        owner & _LOW,
+        group & _LOW,
+        size & _LOW,
         name,
         min(_NAME_LENGTH, length),
     )

@@ -17,6 +17,7 @@ from git_orch.removal import remove, remove_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Literal
 
     Disposal = Literal["disposed", "absent", "in-use", "foreign", "left"]
@@ -25,8 +26,10 @@ TRASH = ".trash-"
 _ABANDONED_S = 3600.0
 
 
-def dispose(root: str, run_id: str, key: bytes) -> Disposal:
+def dispose(root: str, run_id: str, key: bytes, before: Callable[[], None] = lambda: None) -> Disposal:
     """Nothing of the run is left below the root, and this process holds its lock no more.
+
+    `before` is called when the folder has proved to be ours and nobody else's; where it raises, nothing is removed.
 
     Gives "disposed", or "absent" where there was nothing. Otherwise it is untouched and the answer says why: "in-use",
     another process holds the lock or something is mounted there; "foreign", it is not ours. "left": it is renamed and
@@ -39,7 +42,7 @@ def dispose(root: str, run_id: str, key: bytes) -> Disposal:
     except OSError:
         return "absent"
     try:
-        return _dispose(root, root_fd, run_id, key, ours)
+        return _dispose(root, root_fd, run_id, key, ours, before)
     finally:
         os.close(root_fd)
         place.let_go(run_folder)
@@ -69,7 +72,7 @@ def sweep_abandoned(root: str, key: bytes, *, older_than_s: float) -> tuple[str,
     return tuple(run_id for run_id in old if dispose(root, run_id, key) == "disposed")
 
 
-def _dispose(root: str, root_fd: int, run_id: str, key: bytes, ours: int) -> Disposal:
+def _dispose(root: str, root_fd: int, run_id: str, key: bytes, ours: int, before: Callable[[], None]) -> Disposal:
     if not is_run_id(run_id):
         return "foreign"
     try:
@@ -83,6 +86,7 @@ def _dispose(root: str, root_fd: int, run_id: str, key: bytes, ours: int) -> Dis
             return "foreign"
         if not _lock(ours if _is_same(run_fd, ours) else run_fd) or _is_mounted_upon(os.path.join(root, run_id)):
             return "in-use"
+        before()
         trash = _trash_name(root, run_id, os.urandom(4).hex(), os.fstat(run_fd).st_ino, key)
         os.rename(run_id, trash, src_dir_fd=root_fd, dst_dir_fd=root_fd)
         return "disposed" if remove(trash, root_fd) else "left"

@@ -66,7 +66,8 @@ def _is_kept(name: str) -> bool:
 class Git(Record):
     """One way of looking at a repository. Fields left empty are git's to find out.
 
-    `objects` is where new objects go (the scratch store's folder, never the user's).
+    `objects` is where new objects go (the scratch store's folder, never the user's) and where they are looked for
+    first; `alternate` is a folder that they are looked for after that.
     """
 
     env: dict[str, str]
@@ -75,6 +76,7 @@ class Git(Record):
     work_tree: str = ""
     index: str = ""
     objects: str = ""
+    alternate: str = ""
     config: tuple[str, ...] = ()
 
     def run(self, *words: str | bytes, stdin: bytes = b"", timeout_s: float = 120.0) -> bytes:
@@ -126,6 +128,7 @@ class Git(Record):
             "GIT_WORK_TREE": self.work_tree,
             "GIT_INDEX_FILE": self.index,
             "GIT_OBJECT_DIRECTORY": self.objects,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": self.alternate,
         }
         env.update({name: place for name, place in places.items() if place})
         return env

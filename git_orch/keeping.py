@@ -22,34 +22,39 @@ def folder(durable: str, run_id: str) -> str:
     return os.path.join(durable, "kept", run_id)
 
 
-def dispose(intent: Intent, key: bytes) -> str:
-    """Nothing of the run's trees is left in $TEMP; else why, and a sweep has to try again.
+def dispose(intent: Intent, key: bytes, *, durable: str, temp_root: str) -> str:
+    """Nothing of the run's trees is left in $TEMP, and what is to be kept is; else why not, and nothing was touched.
 
     Done twice it is as good as once: what a crash has interrupted goes on.
     """
-    why = keep(intent, intent.durable)
-    if why:
-        return f"not kept: {why}"
-    disposed = disposal.dispose(intent.temp_root, intent.run_id, key)
-    # What is "left" has been renamed: every sweep looks after that.
-    return disposed if disposed in ("in-use", "foreign") else ""
-
-
-def keep(intent: Intent, durable: str) -> str:
-    """Every tree of the run that is to be kept is in its folder, moved or copied from another disk; else why not."""
-    if intent.disposition != "preserve":
-        return ""
-    kept = folder(durable, intent.run_id)
     try:
-        for reviewer in intent.reviewers:
-            source = os.path.join(intent.temp_root, intent.run_id, reviewer.name, "tree")
-            target = os.path.join(kept, reviewer.name)
-            if os.path.isdir(source) and not os.path.islink(source) and not os.path.lexists(target):
-                os.makedirs(kept, mode=0o700, exist_ok=True)
-                _move(source, target)
+        disposed = disposal.dispose(temp_root, intent.run_id, key, lambda: _keep(intent, durable, temp_root))
     except OSError as error:
-        return error.strerror or str(error)
+        return f"its tree cannot be kept: {error.strerror or error}"
+    return why_not(disposed, temp_root, intent.run_id)
+
+
+def why_not(disposed: disposal.Disposal, temp_root: str, run_id: str) -> str:
+    """Why a run's folder was not touched; empty where it is gone. What is "left" has another name that sweeps see."""
+    match disposed:
+        case "in-use":
+            return f"its tree is in use: {temp_root}/{run_id}"
+        case "foreign":
+            return f"its tree bears no mark of ours: {temp_root}/{run_id}"
     return ""
+
+
+def _keep(intent: Intent, durable: str, temp_root: str) -> None:
+    """Every tree of the run that is to be kept is in its folder, moved or copied from another disk."""
+    if intent.disposition != "preserve":
+        return
+    kept = folder(durable, intent.run_id)
+    for reviewer in intent.reviewers:
+        source = os.path.join(temp_root, intent.run_id, reviewer.name, "tree")
+        target = os.path.join(kept, reviewer.name)
+        if os.path.isdir(source) and not os.path.islink(source) and not os.path.lexists(target):
+            os.makedirs(kept, mode=0o700, exist_ok=True)
+            _move(source, target)
 
 
 def _move(source: str, target: str) -> None:

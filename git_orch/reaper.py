@@ -190,15 +190,12 @@ class Here:
     def _dispose(self, run_id: str, temp_root: str) -> Fate:
         """Nothing of the run's trees is left in $TEMP."""
         intent = self._book.intent(run_id)
-        why = "" if isinstance(intent, Refused) else keeping.keep(intent, self._workspace.layout.durable)
-        if why:
-            return Refused(run_id=run_id, reason=f"its tree cannot be kept: {why}")
-        match disposal.dispose(temp_root, run_id, self._workspace.key):
-            case "in-use":
-                return Refused(run_id=run_id, reason=f"its tree is in use: {temp_root}/{run_id}")
-            case "foreign":
-                return Refused(run_id=run_id, reason=f"its tree bears no mark of ours: {temp_root}/{run_id}")
-        return _REAPED
+        if isinstance(intent, Refused):
+            why = keeping.why_not(disposal.dispose(temp_root, run_id, self._workspace.key), temp_root, run_id)
+        else:
+            durable = self._workspace.layout.durable
+            why = keeping.dispose(intent, self._workspace.key, durable=durable, temp_root=temp_root)
+        return Refused(run_id=run_id, reason=why) if why else _REAPED
 
     def _hunt(self, intent: Intent) -> tuple[int, ...]:
         """Pids of the run's processes that could not be killed.

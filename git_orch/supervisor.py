@@ -356,7 +356,8 @@ class Life:
             self._store.let_go(self._intent.run_id)
         except OrchError as error:
             self._journal.write("run.tree-held", reason=error.message)
-        left = keeping.dispose(self._intent, self._key)
+        kept = self._intent
+        left = keeping.dispose(kept, self._key, durable=kept.durable, temp_root=kept.temp_root)
         if left:
             self._journal.write("run.tree-left", reason=left)
         return not left

@@ -118,7 +118,7 @@ def _unpack(store: Store, tree_id: str, place: Place) -> None:
 
 def _archived(store: Store, tree_id: str, archive: str, place: Place) -> bytes:
     """What the tree holds, listed; its archive lies in that file. Side by side, where the room need not be counted."""
-    git = store.git()
+    git = store.reader()
     lists = ("ls-tree", "-r", "-l", "-z", "--full-tree", tree_id)
     archives = ("archive", "--format=tar", "-o", archive, tree_id)
     try:

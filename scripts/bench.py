@@ -246,7 +246,7 @@ def trees(world: World, files: int) -> list[Ratio]:
         world.git(repo, "archive", "-o", str(archive), head)
         world.run(["tar", "-xf", str(archive), "-C", str(folder)], cwd=folder)
 
-    ours, theirs = in_turns(world.rounds, cold, plain)
+    ours, theirs = in_turns(2 * world.rounds, cold, plain)
     rows = [Ratio(name=f"cold tree, {files} files / archive + tar", ours=ours, plain=theirs, most=1.2)]
     warm, added = warm_trees(world, repo, files)
     rows.append(Ratio(name=f"warm tree, 50 of {files} changed / worktree add", ours=warm, plain=added, most=0.15))

@@ -107,6 +107,7 @@ def test_any_sign_may_stand_in_the_repositorys_path(tmp_path: Path, name: str) -
     tree_id = tree_of(repo)
     made = store_of(repo)
     assert [entry.path for entry in made.entries(tree_id)] == ["a"]
+    assert made.reader().run("ls-tree", "--name-only", tree_id) == b"a\n"
 
 
 @pytest.mark.parametrize("name", ['"quoted\\', "#hash", "plain"])
@@ -117,7 +118,9 @@ def test_objects_that_lie_elsewhere_are_named_absolutely(tmp_path: Path, name: s
     os.rename(repo.path / ".git" / "objects", tmp_path / name)
     (repo.path / ".git" / "objects").mkdir()
     place = layout_of(repo).replace(objects=str(tmp_path / name))
-    assert [entry.path for entry in store.ensure(place, os.environ).entries(tree_id)] == ["a"]
+    made = store.ensure(place, os.environ)
+    assert [entry.path for entry in made.entries(tree_id)] == ["a"]
+    assert made.reader().run("ls-tree", "--name-only", tree_id) == b"a\n"
 
 
 def test_a_clone_may_be_moved_and_copied(repo: Repo, tmp_path: Path) -> None:
@@ -138,6 +141,27 @@ def test_alternates_of_the_repository_are_followed(repo: Repo, tmp_path: Path) -
     (relative.path / ".git/objects/info/alternates").write_text("../../../shared/.git/objects\n")
     for borrower in (Repo(tmp_path / "shared"), relative):
         assert [entry.path for entry in store_of(borrower).entries(tree_id)] == ["a"]
+        assert store_of(borrower).reader().run("ls-tree", "--name-only", tree_id) == b"a\n"
+
+
+def test_a_reader_looks_among_the_users_objects_first_and_finds_the_stores(repo: Repo) -> None:
+    repo.write("a", "one\n")
+    theirs = tree_of(repo)
+    made = store_of(repo)
+    ours = (
+        made.git().run("mktree", "-z", stdin=b"100644 blob %s\tb\0" % blob_in_store(repo, b"two\n").encode()).decode()
+    )
+    before = objects_of(repo)
+    reader = made.reader()
+    assert reader.command("archive", theirs).env["GIT_OBJECT_DIRECTORY"] == "."
+    assert os.path.samefile(reader.cwd, repo.path / ".git" / "objects")
+    for tree_id, content in ((theirs, b"one\n"), (ours.strip(), b"two\n")):
+        assert content in reader.run("archive", "--format=tar", tree_id)
+    assert objects_of(repo) == before
+
+
+def test_a_partial_clone_is_never_read_from_its_own_objects_which_git_would_fetch_into(partial: Repo) -> None:
+    assert store_of(partial).reader() == store_of(partial).git()
 
 
 def test_sha256(make_repo: MakeRepo) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from git_orch import launch, reaper, registry, runs, supervisor, workspace
+from git_orch import launch, place, reaper, registry, runs, supervisor, workspace
 from git_orch.launch import Order
 from git_orch.model import Base, ReviewerSettings
 from git_orch.place import temp_root
@@ -222,7 +222,7 @@ def test_a_kept_tree_that_a_crash_left_behind_is_kept_by_the_sweep(scene: Worksp
     intent = order(scene, repo, fake_reviewer("--pass"), disposition="preserve")
     patch = """
     from git_orch import keeping
-    def die(*_):
+    def die(*_, **__):
         os._exit(9)
     keeping.dispose = die
     """
@@ -232,6 +232,28 @@ def test_a_kept_tree_that_a_crash_left_behind_is_kept_by_the_sweep(scene: Worksp
     assert (kept / "a.py").read_text() == "reviewed\n"
     assert entries(scene) == []
     assert not os.path.exists(os.path.join(intent.temp_root, intent.run_id))
+
+
+def test_a_kept_tree_without_our_mark_is_neither_moved_nor_removed(scene: Workspace, repo: Repo) -> None:
+    intent = order(scene, repo, fake_reviewer("--pass"), disposition="preserve")
+    patch = """
+    from git_orch import keeping
+    def die(*_, **__):
+        os._exit(9)
+    keeping.dispose = die
+    """
+    assert supervise(scene, intent, patch) == 9
+    run_folder = Path(intent.temp_root, intent.run_id)
+    mark = (run_folder / place.MARKER).read_text()
+    (run_folder / place.MARKER).write_text("somebody else's\n")
+    swept = reaper.sweep_one(scene, intent.run_id)
+    assert isinstance(swept, registry.Refused)
+    assert "bears no mark of ours" in swept.reason
+    assert (run_folder / "fake0/tree/a.py").read_text() == "reviewed\n"
+    assert not Path(scene.layout.durable, "kept").exists()
+    (run_folder / place.MARKER).write_text(mark)
+    assert reaper.sweep_one(scene, intent.run_id) == Reaped()
+    assert Path(scene.layout.durable, "kept", intent.run_id, "fake0/a.py").read_text() == "reviewed\n"
 
 
 def git_that(tmp_path: Path, word: str, does: str) -> str:
