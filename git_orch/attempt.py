@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, findings, integrity, parking, request, runs, sight, tree, verdict
+from git_orch import atomic, earlier, findings, integrity, parking, request, runs, sight, tree, verdict
 from git_orch.config import BUILT_IN
 from git_orch.containment import Containment, Job
 from git_orch.containment.descendants import stat_fields
@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from git_orch.earlier import Earlier
     from git_orch.model import Finding, Json, Outcome, Review, ReviewerSettings
     from git_orch.patch import Lines
     from git_orch.place import Place
@@ -48,6 +49,7 @@ class Subject(Record):
     patch: bytes
     offered: tuple[str, ...]
     containment: Containment
+    earlier: tuple[Earlier, ...] = ()
     foreign: str = ""
 
 
@@ -148,6 +150,7 @@ class Attempt:
             ceiling=intent.temp_root,
         )
         self._request.write(subject.patch, subject.offered)
+        earlier.hand_over(intent.run_dir, place.request, subject.earlier)
 
     def _hold(self, lock_fd: int) -> None:
         """A guardian holds the job: with the view of tier 1, or, where that cannot be made, without it and told."""

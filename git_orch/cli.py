@@ -15,6 +15,9 @@ from git_orch.errors import UsageError
 
 FORMATS = "text, concise, json, jsonl, sarif, rdjson or github"
 
+GATE_FORMATS = "text, json, github, gitlab or markdown"
+ALLOW = "What passes beside what was reviewed: unreviewed or nothing. Alone, with --why: a person's word."
+
 Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"{FORMATS}.")]
 TextOrJson = Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or json.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
@@ -259,6 +262,57 @@ def sweep(
     from git_orch.commands import sweep as command
 
     return command.sweep(dict(os.environ), as_json=helping.is_json(format_name, as_json), force=force)
+
+
+@verb("dismiss")
+def dismiss(
+    finding: Annotated[str, typer.Argument(metavar="FINDING")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why: kept, and told to the next review.")] = "",
+) -> int:
+    """Say that a finding is wrong: by a person's word it is closed, by an agent's disputed."""
+    from git_orch.commands import deciding
+
+    return deciding.dismiss(finding, why, dict(os.environ))
+
+
+@verb("mute")
+def mute(
+    duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="How long: 30m, 8h (the usual).")] = "",
+    repo: Annotated[bool, typer.Option("--repo", help="Every session of this repository.")] = False,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="That session alone.")] = "",
+) -> int:
+    """Tell sessions nothing for a while; reviews go on."""
+    from git_orch.commands import deciding
+
+    return deciding.mute(dict(os.environ), for_s=deciding.duration(duration), repo=repo, session=session)
+
+
+@verb("unmute")
+def unmute(
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="That session alone.")] = "",
+) -> int:
+    """Let sessions be told again."""
+    from git_orch.commands import deciding
+
+    return deciding.unmute(dict(os.environ), session=session)
+
+
+@verb("gate")
+def gate(
+    revs: Annotated[list[str] | None, typer.Argument(metavar="[REV...]")] = None,
+    each: Annotated[bool, typer.Option("--each", help="Judge every commit, not the tip alone.")] = False,
+    base: Annotated[str, typer.Option("--base", metavar="REV", help="Compare with this, not with the remote.")] = "",
+    wait: Annotated[str, typer.Option("--wait", metavar="DURATION", help="For a run that lives: 0, 90s, 10m.")] = "",
+    allow: Annotated[str, typer.Option("--allow", metavar="[WHAT]", help=ALLOW)] = "",
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The person's reason.")] = "",
+    format_name: Annotated[str, typer.Option("--format", metavar="FORMAT", help=GATE_FORMATS + ".")] = "text",
+    as_json: AsJson = False,
+) -> int:
+    """May these commits go out? The tip of each REV (HEAD) is judged by what was reviewed, content by content.
+
+    Exit status: 0 allowed, 1 blocked, 5 pending, stale or unreviewed.
+    """
+    raise AssertionError("`entry` reads the words of this verb itself")
 
 
 verb("install")(install.install)

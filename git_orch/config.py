@@ -12,6 +12,7 @@ from git_orch.model import THRESHOLDS, Record, ReviewerSettings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Literal
 
     from git_orch.model import Json, Threshold
 
@@ -43,6 +44,9 @@ class Settings(Record):
     keep_days: int = 30
     keep_bytes: int = 1 << 30
     branch_bases: tuple[tuple[str, str], ...] = ()
+    gate_match: Literal["content", "exact"] = "content"
+    git_hooks: tuple[str, ...] = ()
+    notes: bool = False
     unknown: tuple[str, ...] = ()
 
     def reviewer(self, name: str) -> ReviewerSettings:
@@ -75,12 +79,12 @@ def read(git: Git, env: Mapping[str, str]) -> Settings:
 def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
     """Settings from the items of `git config -z`: key, newline, value (a key alone means true).
 
-    `orch.reviewers` and `orch.review.provide` may be given several times; an empty value takes back those before it, as
-    git's own lists have it.
+    `orch.reviewers`, `orch.review.provide` and `orch.gitHooks` may be given several times; an empty value takes back those
+    before it, as git's own lists have it.
     """
     values: Json = {}
     reviewers: dict[str, Json] = {}
-    many: dict[str, list[str]] = {"reviewers": [], "provide": []}
+    many: dict[str, list[str]] = {"reviewers": [], "provide": [], "githooks": []}
     bases: list[tuple[str, str]] = []
     unknown: list[str] = []
     for item in items:
@@ -95,7 +99,7 @@ def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
         elif key.casefold() in _PLAIN:
             field, convert = _PLAIN[key.casefold()]
             values[field] = convert(key, value)
-        elif key.casefold() in ("orch.reviewers", "orch.review.provide"):
+        elif key.casefold() in ("orch.reviewers", "orch.review.provide", "orch.githooks"):
             # An empty value drops what wider scopes said, as for git's own lists (credential.helper).
             name = words[-1].casefold()
             many[name] = many[name] + value.replace(",", " ").split() if value.strip() else []
@@ -113,6 +117,7 @@ def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
         **values,
         defined=tuple(defined),
         provide=tuple(many["provide"]),
+        git_hooks=tuple(many["githooks"]),
         branch_bases=tuple(bases),
         unknown=tuple(unknown),
     )
@@ -196,6 +201,12 @@ def _output(key: str, text: str) -> str:
     raise UsageError(f"{key}: `{text}` is none of {', '.join(_OUTPUTS)}")
 
 
+def _match(key: str, text: str) -> str:
+    if text.casefold() in ("content", "exact"):
+        return text.casefold()
+    raise UsageError(f"{key}: `{text}` is neither content nor exact")
+
+
 def _text(_key: str, text: str) -> str:
     return text
 
@@ -216,6 +227,8 @@ _PLAIN: dict[str, Reader] = {
     "orch.keepruns": ("keep_runs", _whole),
     "orch.keepdays": ("keep_days", _whole),
     "orch.keepbytes": ("keep_bytes", size),
+    "orch.gate.match": ("gate_match", _match),
+    "orch.notes": ("notes", _boolean),
 }
 _OF_A_REVIEWER: dict[str, Reader] = {
     "command": ("command", _text),

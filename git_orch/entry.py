@@ -1,7 +1,7 @@
-"""Where `git orch` begins: every error becomes one sentence here, and two verbs go round typer.
+"""Where `git orch` begins: every error becomes one sentence here, and three verbs go round typer.
 
-A prompt calls `status --line` at each of its lines, and a script calls `wait`: neither should pay for loading typer. Of
-these verbs only the plain forms are known here; all else (help, a wrong option) is the business of `cli`.
+A prompt calls `status --line` at each of its lines, a script calls `wait`, a push `gate`: none should pay for loading
+typer. `gate` reads its words itself; of the others only the plain forms are known here; all else (help, a wrong option) is the business of `cli`.
 """
 
 from __future__ import annotations
@@ -69,6 +69,10 @@ def _dispatch(argv: list[str], env: dict[str, str]) -> int:
                 timeout=values.get("--timeout", ""),
                 format_name=values.get("--format", ""),
             )
+        case ["gate", *words] if not {"-h", "--help"}.intersection(words):
+            from git_orch.commands import gate
+
+            return gate.main(words, env)
     from git_orch import cli
 
     return cli.call(argv)

@@ -7,6 +7,7 @@ import time
 
 from git_orch import runs
 from git_orch.model import Base, Change, Coverage, Finding, Record, Report, Review, Skipped, Usage, utc_stamp
+from git_orch.reviewers.reading import RULE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def record_json(intent: Intent, ended: Ended) -> Json:
     return {
         **intent.to_json(),
         "reviewers": [review_json(review) for review in ended.reviews],
+        "asked": [reviewer.fields() for reviewer in intent.reviewers],
         "base": {"tree_id": intent.base_tree_id, "name": intent.base_name, "commit": intent.base_commit},
         "change": ended.change.fields(),
         # `runs.has_ended` finds these two by their standing side by side.
@@ -89,12 +91,13 @@ def _of(record: Json, run_dir: str, reused: bool) -> Report:
 
 
 def coverage_json(coverage: Coverage, reviews: tuple[Review, ...]) -> Json:
-    """Coverage as `coverage.json` has it, with what each reviewer read."""
+    """Coverage as `coverage.json` has it, with what each reviewer read, and what it need not read by a rule."""
     return {
         "schema_version": "1",
         **coverage.fields(),
         "skipped": [skip.fields() for skip in coverage.skipped],
         "by_reviewer": {review.name: review.reviewed for review in reviews},
+        "excused": {review.name: [skip.path for skip in review.skipped if _is_by_rule(skip)] for review in reviews},
     }
 
 
@@ -123,6 +126,10 @@ def _coverage(covered: Json) -> Coverage:
         reviewed=tuple(covered.get("reviewed", ())),
         skipped=tuple(Skipped(**_known(Skipped, item)) for item in covered.get("skipped", ())),
     )
+
+
+def _is_by_rule(skip: Skipped) -> bool:
+    return skip.reason.startswith(RULE)
 
 
 def _list(run_dir: str, name: str, key: str) -> list[Json]:

@@ -6,7 +6,7 @@ import os
 import select
 import time
 
-from git_orch import atomic, findings, runs, snapshot, verdict
+from git_orch import atomic, earlier, findings, lineage, runs, snapshot, verdict
 from git_orch.attempt import Attempt, Subject, settled
 from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S
 from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Protocol
 
+    from git_orch.earlier import Earlier
     from git_orch.model import Cancelled, Finding, Json, Review, Status
     from git_orch.registry import Intent
     from git_orch.store import Changed, Store
@@ -132,8 +133,19 @@ class Work:
             patch=patch,
             offered=tuple(change.path for change in changed if _is_offered(change)),
             containment=self._containment(),
+            earlier=self._earlier(changed),
             foreign=foreign_configuration(self._intent.temp_root, home=self._env.get("HOME", "")) or "",
         )
+
+    def _earlier(self, changed: list[Changed]) -> tuple[Earlier, ...]:
+        """What is told of earlier reviews; nothing where that cannot be read, which is no reason not to review."""
+        contents = {change.path: lineage.of_change(change) for change in changed}
+        intent = self._intent
+        try:
+            return earlier.of_run(intent.durable, self._store, intent.run_id, intent.tree_id, contents)
+        except OrchError as error:
+            self._run.note("review.earlier-unknown", reason=error.message)
+            return ()
 
     def _containment(self) -> Containment:
         if not self._intent.sandbox:

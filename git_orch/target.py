@@ -11,6 +11,8 @@ from git_orch.model import Base, Record, Skipped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from git_orch.git import Git
     from git_orch.layout import Layout
     from git_orch.workspace import Workspace
@@ -150,6 +152,41 @@ def _base_in_ci(workspace: Workspace, tip: str) -> Base | None:
     if not commit_of(workspace.git, f"refs/remotes/origin/{branch}"):
         raise BaseUnknown(f"base unknown: origin/{branch} is not here", f"git fetch origin {branch}, or --base REV")
     return _merge_base(workspace, f"refs/remotes/origin/{branch}", tip)
+
+
+def base_of_commit(workspace: Workspace, name: str, tip: str) -> Base:
+    """What a review by hand compares a commit, called by that name, with.
+
+    Raises:
+        BaseUnknown: a shallow history cannot prove it.
+    """
+    return _base_of_commit(workspace, name, tip)
+
+
+def base_in_ci(workspace: Workspace, tip: str) -> Base | None:
+    """What the pull or merge request that this is a job of compares the commit with; None where it is no such job.
+
+    Raises:
+        BaseUnknown: a shallow history cannot prove it.
+    """
+    return _base_in_ci(workspace, tip)
+
+
+def base_of_others(workspace: Workspace, others: Sequence[str], tip: str, name: str) -> Base:
+    """Where `tip` left the histories of all these commits together; the empty tree where it shares nothing with them.
+
+    Raises:
+        BaseUnknown: a shallow history cannot prove it.
+    """
+    if not others:
+        return _nothing(workspace)
+    git = workspace.git
+    found = git.attempt("merge-base", tip, *others).stdout.decode("ascii", "replace").split()
+    if not _reaches_far_enough(workspace, found[:1], tip, *others):
+        raise _shallow(git, tip)
+    if not found:
+        return _nothing(workspace)
+    return Base(tree_id=tree_of(git, found[0]), name=name, commit=found[0])
 
 
 def _first_parent(workspace: Workspace, name: str, tip: str) -> Base | None:

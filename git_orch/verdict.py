@@ -70,6 +70,7 @@ def of_reviewer(
         duration_ms=duration_ms,
         findings=() if tampered else answer.findings,
         reviewed=answer.reviewed if isinstance(answer, Answer) and not tampered else (),
+        skipped=answer.skipped if isinstance(answer, Answer) and not tampered else (),
         littered=littered,
         required=settings.required,
         usage=usage or Usage(),

@@ -1,0 +1,209 @@
+"""`git orch gate`: may these commits go out?
+
+Asked before every push, so it goes round typer: its options are read here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from git_orch import config, decisions, gating, inbox, people, tips
+from git_orch.commands import speaking
+from git_orch.errors import EXIT_PASS, UsageError
+from git_orch.formats import gate as printed
+from git_orch.formats.gate import Answer
+from git_orch.formats.terminal import Terminal
+from git_orch.model import Record
+from git_orch.workspace import open_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from git_orch.gate import Judgement, Policy, Tip
+    from git_orch.workspace import Workspace
+
+STILL_S = 30.0
+UP = "\x1b[1A\x1b[J"  # to the beginning of the line before, which is empty then
+
+
+class Options(Record):
+    """What was typed."""
+
+    revs: tuple[str, ...] = ()
+    each: bool = False
+    base: str = ""
+    wait_s: float | None = None
+    allow: str = "nothing"
+    by_word: bool = False
+    why: str = ""
+    format: str = "text"
+
+
+def main(words: Sequence[str], env: dict[str, str]) -> int:
+    """The answers are printed; gives the exit status.
+
+    Raises:
+        OrchError: they cannot be had, or the words make no sense.
+    """
+    return run(parse(words), env)
+
+
+def parse(words: Sequence[str]) -> Options:
+    """The options that were typed.
+
+    Raises:
+        UsageError: one is unknown, or lacks its value.
+    """
+    return _Words(words).options()
+
+
+def run(options: Options, env: dict[str, str]) -> int:
+    """The answers are printed; gives the exit status.
+
+    Raises:
+        OrchError: they cannot be had.
+    """
+    if env.get("ORCH") == "0":
+        return EXIT_PASS
+    workspace = open_at(os.getcwd(), env)
+    inbox.take_in(workspace)
+    asked = gating.policy(workspace.settings)
+    chosen = [tips.of_revision(workspace, rev, options.base) for rev in options.revs or ("",)]
+    if options.by_word:
+        return _allow(workspace, chosen, options)
+    if options.each:
+        chosen = [commit for tip in chosen for commit in (tips.each(workspace, tip) or [tip])]
+    wait_s = usual_wait_s(env) if options.wait_s is None else options.wait_s
+    answers = answers_to(workspace, chosen, asked, wait_s, allow=options.allow, at_push=False)
+    speaking.say(printed.render(answers, options.format, Terminal.of(sys.stdout, env)))
+    return printed.exit_code(answers)
+
+
+def answers_to(
+    workspace: Workspace, chosen: Sequence[Tip], asked: Policy, wait_s: float, *, allow: str, at_push: bool
+) -> list[Answer]:
+    """The answer to each commit, after the runs that it waits for."""
+    return [_answer(workspace, gating.settle(workspace, tip, asked, wait_s, Waiting(at_push)), allow) for tip in chosen]
+
+
+def usual_wait_s(env: Mapping[str, str]) -> float:
+    """How long a gate waits for a run that lives, if nobody says otherwise."""
+    return gating.WAIT_IN_CI_S if env.get("CI") else gating.WAIT_S
+
+
+def _answer(workspace: Workspace, judgement: Judgement, allow: str) -> Answer:
+    lacks = judgement.state in ("stale", "unreviewed")
+    return Answer(
+        judgement=judgement,
+        review=gating.review_command(workspace, judgement.tip) if lacks else "",
+        passes=judgement.state == "allow" or (judgement.state != "block" and allow == "unreviewed"),
+    )
+
+
+def _allow(workspace: Workspace, chosen: Sequence[Tip], options: Options) -> int:
+    """A person's word is on record.
+
+    Raises:
+        UsageError: it is no person who types, or no reason was given.
+    """
+    if people.in_agent_session(workspace.env):
+        raise UsageError("gate --allow is a person's, and this is an agent's session", "ask the person to type it")
+    if not people.has_terminal():
+        raise UsageError("gate --allow is a person's, and here is no terminal", "type it in a terminal")
+    if not options.why.strip():
+        raise UsageError("gate --allow wants a reason", 'git orch gate REV --allow --why "..."')
+    for tip in chosen:
+        allowed = decisions.Decision(
+            kind="allow",
+            by="person",
+            at=decisions.now(),
+            why=options.why.strip()[: decisions.WHY_LIMIT],
+            commit=tip.commit,
+            base_tree_id=tip.base.tree_id,
+        )
+        decisions.write(workspace.layout.durable, allowed)
+        speaking.say(f"allowed {tip.name} {tip.commit[:7]} as it is: {allowed.why}\n")
+    return EXIT_PASS
+
+
+class Waiting:
+    """Tells on standard error that a run is waited for: one line that counts on a terminal, one now and then elsewhere."""
+
+    def __init__(self, at_push: bool) -> None:
+        self._at_push = at_push
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._told = -STILL_S
+
+    def __call__(self, judgement: Judgement, age_s: float) -> None:
+        line = printed.waiting(judgement, age_s, at_push=self._at_push)
+        is_first = self._told < 0
+        if self._live:
+            speaking.tell(f"{'' if is_first else UP}{line}\n")
+        elif is_first or age_s - self._told >= STILL_S:
+            speaking.tell(line + "\n")
+        else:
+            return
+        self._told = age_s
+
+
+class _Words:
+    """The words of a command line, taken one after the other."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = list(words)
+        self._found: dict[str, object] = {}
+        self._revs: list[str] = []
+
+    def options(self) -> Options:
+        """All of them, read."""
+        while self._words:
+            word = self._words.pop(0)
+            if word == "--":
+                self._revs += self._words
+                break
+            if word.startswith("-") and word != "-":
+                self._option(*word.partition("="))
+            else:
+                self._revs.append(word)
+        return Options(revs=tuple(self._revs), **self._found)
+
+    def _option(self, name: str, equals: str, value: str) -> None:
+        match name:
+            case "--each":
+                self._found["each"] = True
+            case "--json":
+                self._found["format"] = "json"
+            case "--base" | "--why" | "--format":
+                self._found[name[2:]] = self._checked(name, value if equals else self._next(name))
+            case "--wait":
+                self._found["wait_s"] = _seconds(value if equals else self._next(name))
+            case "--allow":
+                self._allow(value if equals else None)
+            case _:
+                raise UsageError(f"no such option: {name}", "git orch gate -h shows what it takes")
+
+    def _allow(self, value: str | None) -> None:
+        if value is None and self._words[:1] and self._words[0] in ("unreviewed", "nothing"):
+            value = self._words.pop(0)
+        if value is None:
+            self._found["by_word"] = True
+        elif value in ("unreviewed", "nothing"):
+            self._found["allow"] = value
+        else:
+            raise UsageError(f"--allow: `{value}` is neither unreviewed nor nothing", "a person's word: --allow --why TEXT")
+
+    def _checked(self, name: str, value: str) -> str:
+        if name == "--format" and value not in printed.NAMES:
+            raise UsageError(f"no format `{value}`", f"one of: {' '.join(printed.NAMES)}")
+        return value
+
+    def _next(self, name: str) -> str:
+        if not self._words:
+            raise UsageError(f"option {name} wants a value", "git orch gate -h shows what it takes")
+        return self._words.pop(0)
+
+
+def _seconds(text: str) -> float:
+    return 0.0 if text.strip() in ("0", "0s") else config.seconds("--wait", text)

@@ -1,0 +1,189 @@
+"""A gate at work: what is on record is read, runs that live are waited for, the built-in checks look at the commit itself."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from git_orch import anchors, decisions, dedup, gate, launch, lineage, registry, runs, target
+from git_orch.config import BUILT_IN
+from git_orch.errors import GitError
+from git_orch.gate import Judgement, Policy, Tip
+from git_orch.launch import Order
+from git_orch.place import temp_root
+from git_orch.target import Target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from git_orch.config import Settings
+    from git_orch.findings import Anchor
+    from git_orch.lineage import Step
+    from git_orch.model import Finding
+    from git_orch.workspace import Workspace
+
+    Tell = Callable[[Judgement, float], None]
+
+WAIT_S = 300.0
+WAIT_IN_CI_S = 600.0
+CHECK_S = 90.0  # the built-in checks have a minute of their own
+POLL_S = 0.05
+LOOK_S = 1.0
+
+
+def policy(settings: Settings) -> Policy:
+    """What the settings ask of a commit.
+
+    Raises:
+        UsageError: they name a reviewer that there is none of.
+    """
+    reviewers = tuple(settings.reviewer(name) for name in settings.reviewers)
+    return Policy(reviewers=reviewers, fail_on=settings.fail_on, exact=settings.gate_match == "exact")
+
+
+def judge(workspace: Workspace, tip: Tip, asked: Policy) -> Judgement:
+    """The judgement of this moment."""
+    paths = {path for path, _, _ in tip.changes}
+    live = _live_steps(workspace, asked) if paths else []  # first: what ends meanwhile is on record then
+    ended = lineage.read(workspace.layout.runs, workspace.store, paths) if paths else []
+    known = {step.run_id for step in ended}
+    steps = [*ended, *(step for step in live if step.run_id not in known)]
+    where = _Standing(workspace, tip)
+    return gate.judge(tip, asked, steps, decisions.read(workspace.layout.durable), where)
+
+
+def settle(workspace: Workspace, tip: Tip, asked: Policy, wait_s: float, tell: Tell) -> Judgement:
+    """The judgement once the runs that it waits for have ended, or their time was up: then it is `pending`.
+
+    Where the tree that was reviewed is not the commit's very own, the built-in checks look at that one first.
+    """
+    deadline = time.monotonic() + wait_s
+    checked = False
+    while True:
+        judgement = judge(workspace, tip, asked)
+        if judgement.state == "pending":
+            if time.monotonic() >= deadline:
+                return judgement
+            _wait(workspace, judgement, deadline, tell)
+        elif judgement.state != "allow" or judgement.very_tree or not _wants_static(asked):
+            return judgement
+        elif checked:
+            why = f"{BUILT_IN} could not check the commit itself"
+            return judgement.replace(state="unreviewed", reason=why)
+        else:
+            checked = True
+            run_id = _check(workspace, tip, asked)
+            checking = judgement.replace(state="pending", reason=f"{BUILT_IN} checks it", run_ids=(run_id,))
+            _wait(workspace, checking, time.monotonic() + CHECK_S, tell)
+
+
+def review_command(workspace: Workspace, tip: Tip) -> str:
+    """What to type to have the commit reviewed as the gate asks it."""
+    git = workspace.git
+    name = tip.name if target.commit_of(git, tip.name) == tip.commit else tip.commit[:12]
+    if not tip.base.commit:
+        return f"git orch review --all-files {name}"
+    try:
+        usual = target.base_of_commit(workspace, name, tip.commit)
+    except GitError:
+        usual = None
+    if usual is not None and usual.tree_id == tip.base.tree_id:
+        return f"git orch review {name}"
+    return f"git orch review {tip.base.commit[:12]}..{name}"
+
+
+class _Standing:
+    """Where findings of a step stand in the commit: asked of git once a step, whatever their number."""
+
+    def __init__(self, workspace: Workspace, tip: Tip) -> None:
+        self._workspace = workspace
+        self._tip = tip
+        self._known: dict[tuple[str, str], Anchor] = {}
+
+    def __call__(self, step: Step, found: Sequence[Finding]) -> Sequence[Anchor]:
+        if any((step.run_id, finding.fingerprint) not in self._known for finding in found):
+            self._ask(step)
+        return [self._known[step.run_id, finding.fingerprint] for finding in found]
+
+    def _ask(self, step: Step) -> None:
+        there = [finding for finding in step.findings if finding.path in step.contents]
+        stand = anchors.stand(self._workspace.store, step.evidence, self._tip.tree_id, there)
+        for finding, anchor in zip(there, stand, strict=True):
+            self._known[step.run_id, finding.fingerprint] = anchor
+
+
+def _live_steps(workspace: Workspace, asked: Policy) -> list[Step]:
+    """The runs that live and ask as the gate does, each as if it had read everything."""
+    found = []
+    for run_id in workspace.book.run_ids():
+        intent = workspace.book.intent(run_id)
+        if isinstance(intent, registry.Refused) or intent.pathspec or runs.has_ended(intent.run_dir):
+            continue
+        found.append((run_id, intent.base_tree_id, intent.tree_id, intent.reviewers))
+    wanted = {each.name for each in asked.reviewers}
+    useful = [each for each in found if wanted & {reviewer.name for reviewer in each[3]}]
+    return lineage.of_live(workspace.store, useful)
+
+
+def _wants_static(asked: Policy) -> bool:
+    return any(each.name == BUILT_IN for each in asked.reviewers)
+
+
+def _check(workspace: Workspace, tip: Tip, asked: Policy) -> str:
+    """The run by which the built-in checks look at the commit's own tree: a new one, or one that stands."""
+    static = tuple(each for each in asked.reviewers if each.name == BUILT_IN)
+    order = Order(reviewers=static, fail_on=asked.fail_on, client=launch.BY_HAND)
+    wanted = Target(tree_id=tip.tree_id, base=tip.base, subject=tip.name, commit=tip.commit)
+    key = launch.dedup_key(wanted, order)
+    standing = dedup.standing(workspace.layout, key)
+    if standing is not None:
+        return standing.run_id
+    root = temp_root(workspace.env)
+    intent = launch.prepare(workspace.layout, workspace.settings, wanted, order, root, workspace.book.instance)
+    try:
+        lock = workspace.book.publish(intent)
+    except BaseException:
+        runs.remove(intent.run_dir)
+        raise
+    dedup.claim(workspace.layout, key, intent.run_id)
+    launch.by_exec(workspace.book, intent, lock, workspace.env)
+    return intent.run_id
+
+
+def _wait(workspace: Workspace, judgement: Judgement, deadline: float, tell: Tell) -> None:
+    """One of the runs has ended, or the time is up."""
+    began = time.monotonic()
+    looked = told = 0.0
+    while time.monotonic() < deadline and all(_lives(workspace, run_id) for run_id in judgement.run_ids):
+        now = time.monotonic()
+        if now - looked > LOOK_S:
+            looked = now
+            if now - began > LOOK_S:
+                _bury_dead(workspace, judgement.run_ids)
+        if now - told > LOOK_S:
+            told = now
+            tell(judgement, _age_s(workspace, judgement.run_ids))
+        time.sleep(POLL_S)
+
+
+def _lives(workspace: Workspace, run_id: str) -> bool:
+    return os.path.exists(workspace.book.path(run_id, "json"))
+
+
+def _bury_dead(workspace: Workspace, run_ids: Sequence[str]) -> None:
+    from git_orch import reaper  # only where one waits
+
+    for run_id in run_ids:
+        reaper.sweep_one(workspace, run_id)  # does nothing to a run that lives
+
+
+def _age_s(workspace: Workspace, run_ids: Sequence[str]) -> float:
+    """For how long the oldest of the runs has gone on."""
+    ages = [0.0]
+    for run_id in run_ids:
+        try:
+            ages.append(time.time() - os.stat(workspace.book.path(run_id, "json")).st_mtime)
+        except OSError:
+            continue
+    return max(ages)
