@@ -1,7 +1,7 @@
 """What earlier reviews said of the files at hand and nobody has closed: told to the next review, so that it can answer.
 
-`$ORCH_DIR/earlier.json`: `{"schema_version": "1", "findings": [{id, path, start_line, end_line, severity, rule, message,
-reviewer, state, why}]}`, `state` being `open`, `gone` (its lines are no more) or `disputed` (`why` says why). Which
+`$ORCH_DIR/earlier.json`: `{"schema_version": "1", "findings": [{id, path, start_line, end_line, severity, rule,
+message, reviewer, state, why}]}`, `state` being `open`, `gone` (its lines are no more) or `disputed` (`why` says why). Which
 ones a run was told of stands in its `handed.json`: a review that was told of a finding and is silent lets go of it.
 """
 
@@ -85,14 +85,16 @@ def _let_go(finding: Finding, step: Step, steps: Sequence[Step]) -> bool:
         and finding.fingerprint in later.handed
         and later.reads(finding.path, finding.reviewer)
         and not later.says(finding.fingerprint)
-        and (later.contents[finding.path][1] != step.contents[finding.path][1] or finding.fingerprint in later.contested)
+        and (_differs(finding.path, step, later) or finding.fingerprint in later.contested)
         for later in steps
     )
 
 
-def _here(
-    store: Store, step: Step, tree: str, found: Sequence[Finding], decided: Decisions
-) -> dict[str, Earlier]:
+def _differs(path: str, step: Step, later: Step) -> bool:
+    return later.contents[path][1] != step.contents[path][1]
+
+
+def _here(store: Store, step: Step, tree: str, found: Sequence[Finding], decided: Decisions) -> dict[str, Earlier]:
     placed = {}
     for finding, anchor in zip(found, anchors.stand(store, step.evidence, tree, found), strict=True):
         dispute = decided.disputed(finding.fingerprint)

@@ -1,4 +1,4 @@
-"""The gate: whether a commit may go out, decided from what was reviewed, content by content. Nothing here looks anywhere.
+"""The gate: whether a commit may go out, decided from what was reviewed, content by content. Pure: it looks nowhere.
 
 A run covers a path where it compared the base's content of that path with the commit's; several runs do so together
 where one begins with the content that another ended with. So it is of no account how the commits were cut, squashed or
@@ -147,7 +147,7 @@ class _Case:
         if not self.live or not (gaps or opened):
             return []
         news = {path: new for path, _, new in self.tip.changes}
-        useful = [step for step in self.live if any(step.contents.get(p, ("", ""))[1] == n for p, n in news.items())]
+        useful = [step for step in self.live if any(path in news and news[path] == b for path, (_, b) in step.contents.items())]
         if opened and not all(self._may_close(each, useful, news) for each in opened):
             return []
         return useful if not self._gaps([*self.ended, *useful]) else []
@@ -160,7 +160,7 @@ class _Case:
         return (changed or bool(opened.disputed)) and any(path in step.contents for step in live)
 
     def _short_of(self, gaps: tuple[Gap, ...]) -> State:
-        """`stale` where every reviewer that is missing has read some of it, as it is or as it was; else `unreviewed`."""
+        """`stale` where each reviewer that is missing has read some of it, as it is or was; else `unreviewed`."""
         missing = {name for gap in gaps for name in gap.reviewers}
         return "stale" if all(self._has_begun(name) for name in missing) else "unreviewed"
 
@@ -253,7 +253,7 @@ def _leads(on_path: Sequence[tuple[str, str, Step]], path: str, name: str, asked
 
 
 def _lets_go(finding: Finding, step: Step, later: Step, leading: set[str]) -> bool:
-    """Whether a later review that was told of the finding looked at the file as it became, or at a dispute, and is silent."""
+    """Whether a later review, told of the finding, looked at the file as it became, or at a dispute of it."""
     content = later.contents[finding.path][1]
     changed = content != step.contents[finding.path][1]
     return (

@@ -1,13 +1,16 @@
-"""A gate at work: what is on record is read, runs that live are waited for, the built-in checks look at the commit itself."""
+"""A gate at work: reads what is on record, waits for runs that live, has the built-in checks look at the commit itself."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from git_orch import anchors, decisions, dedup, gate, launch, lineage, registry, runs, target
 from git_orch.config import BUILT_IN
-from git_orch.errors import GitError
+from git_orch.errors import OrchError
+from git_orch.formats import gate as printed
+from git_orch.formats.gate import Answer
 from git_orch.gate import Judgement, Policy, Tip
 from git_orch.launch import Order
 from git_orch.place import temp_root
@@ -15,7 +18,7 @@ from git_orch.target import Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from git_orch.config import Settings
     from git_orch.findings import Anchor
@@ -30,6 +33,8 @@ WAIT_IN_CI_S = 600.0
 CHECK_S = 90.0  # the built-in checks have a minute of their own
 POLL_S = 0.05
 LOOK_S = 1.0
+STILL_S = 30.0
+UP = "\x1b[1A\x1b[J"  # to the beginning of the line before, which is empty then
 
 
 def policy(settings: Settings) -> Policy:
@@ -86,11 +91,54 @@ def review_command(workspace: Workspace, tip: Tip) -> str:
         return f"git orch review --all-files {name}"
     try:
         usual = target.base_of_commit(workspace, name, tip.commit)
-    except GitError:
+    except OrchError:
         usual = None
     if usual is not None and usual.tree_id == tip.base.tree_id:
         return f"git orch review {name}"
     return f"git orch review {tip.base.commit[:12]}..{name}"
+
+
+def answers(
+    workspace: Workspace, chosen: Sequence[Tip], asked: Policy, wait_s: float, *, allow: str, at_push: bool
+) -> list[Answer]:
+    """The answer to each commit, after the runs that it waits for."""
+    tell = Waiting(at_push=at_push)
+    return [_answer(workspace, settle(workspace, tip, asked, wait_s, tell), allow) for tip in chosen]
+
+
+def usual_wait_s(env: Mapping[str, str]) -> float:
+    """How long a gate waits for a run that lives, if nobody says otherwise."""
+    return WAIT_IN_CI_S if env.get("CI") else WAIT_S
+
+
+def _answer(workspace: Workspace, judgement: Judgement, allow: str) -> Answer:
+    lacks = judgement.state in ("stale", "unreviewed")
+    return Answer(
+        judgement=judgement,
+        review=review_command(workspace, judgement.tip) if lacks else "",
+        passes=judgement.state == "allow" or (judgement.state != "block" and allow == "unreviewed"),
+    )
+
+
+class Waiting:
+    """Tells on standard error what is waited for: one line that counts on a terminal, one now and then elsewhere."""
+
+    def __init__(self, *, at_push: bool) -> None:
+        self._at_push = at_push
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._told = -STILL_S
+
+    def __call__(self, judgement: Judgement, age_s: float) -> None:
+        """The line stands there, if it is time for it."""
+        line = printed.waiting(judgement, age_s, at_push=self._at_push)
+        is_first = self._told < 0
+        if self._live:
+            _tell(f"{'' if is_first else UP}{line}\n")
+        elif is_first or age_s - self._told >= STILL_S:
+            _tell(line + "\n")
+        else:
+            return
+        self._told = age_s
 
 
 class _Standing:
@@ -187,3 +235,9 @@ def _age_s(workspace: Workspace, run_ids: Sequence[str]) -> float:
         except OSError:
             continue
     return max(ages)
+
+
+def _tell(text: str) -> None:
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.buffer.write(text.encode(encoding, "backslashreplace"))
+    sys.stderr.buffer.flush()

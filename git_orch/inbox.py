@@ -34,7 +34,8 @@ def drop(live: str, value: Json) -> str:
     try:
         atomic.write(path, jsontext.dumps({"schema_version": SCHEMA_VERSION, **value}).encode("ascii"))
     except OSError as error:
-        raise EnvironmentProblem(f"cannot write {os.path.dirname(path)}: {error.strerror}", "see who owns it") from error
+        said = f"cannot write {os.path.dirname(path)}: {error.strerror}"
+        raise EnvironmentProblem(said, "see who owns it") from error
     return path
 
 

@@ -24,6 +24,8 @@ HANDSHAKE_S = 10.0
 SIGKILL = 9
 _NO_LOCK = "-1"  # in place of a descriptor, to a supervisor that has to take the lock itself
 BY_HAND = registry.BY_HAND
+BY_GIT = "git"
+"""The client of a run that git's own hook has fired."""
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The supervisor is a bare interpreter: no site-packages of a big caller's, nothing imported that it does not need.
 _BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); from git_orch import supervisor; supervisor.main(sys.argv[2:])"
@@ -102,14 +104,18 @@ def prepare(layout: Layout, settings: Settings, target: Target, order: Order, te
 
 
 def supersede_queued(book: Registry, intent: Intent) -> None:
-    """Runs of the same worktree that wait for their turn give way to this one; a running one ends first."""
+    """Runs of the same worktree that wait for their turn give way to this one; a running one ends first.
+
+    What a commit has fired gives way to a later commit's alone: a session's review need not look at all of it.
+    """
     for run_id in book.run_ids():
         if run_id >= intent.run_id:
             continue
         other, state = book.intent(run_id), book.state(run_id)
         if isinstance(other, registry.Refused) or state is None or state.status != "queued":
             continue
-        if other.git_dir == intent.git_dir and other.client != BY_HAND:
+        is_alike = (other.client == BY_GIT) == (intent.client == BY_GIT)
+        if other.git_dir == intent.git_dir and other.client != BY_HAND and is_alike:
             book.ask(run_id, f"superseded-by {intent.run_id}")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from git_orch.model import Json
 
 EVENTS = ("stop", "session-start", "user-prompt-submit")
+EVENTS_OF_GIT = ("post-commit", "pre-push")
 STDIN_S = 1.0
 STDIN_LIMIT = 16 << 20
 _SIGPIPE = 13
@@ -31,6 +32,8 @@ def main(argv: list[str]) -> None:
     """The event is dealt with, or there was nothing to do."""
     env = dict(os.environ)
     event = argv[1] if len(argv) > 1 else ""
+    if event in EVENTS_OF_GIT:
+        _main_of_git(event, argv[2:], env)
     if event not in EVENTS or env.get("ORCH") == "0" or "ORCH_TASK" in env:
         return
     # git looks while we read: most clients start their hooks in the folder that they work in.
@@ -79,6 +82,18 @@ class Question:
             os.waitpid(self._pid, 0)
         key, newline, value = said.rstrip(b"\0").rpartition(b"\0")[2].partition(b"\n")
         return bool(key) and not (newline and value.lower() in _NO)
+
+
+def _main_of_git(event: str, words: list[str], env: Mapping[str, str]) -> NoReturn:
+    """What git's own hook does is done; a status other than 0 stops a push."""
+    status = 0
+    if env.get("ORCH") != "0" and "ORCH_TASK" not in env and not is_in_a_tree(os.getcwd()):
+        from git_orch import gitevents
+
+        status = gitevents.fire(event, words, env)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def leave() -> NoReturn:

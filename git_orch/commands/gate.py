@@ -12,21 +12,16 @@ from git_orch import config, decisions, gating, inbox, people, tips
 from git_orch.commands import speaking
 from git_orch.errors import EXIT_PASS, UsageError
 from git_orch.formats import gate as printed
-from git_orch.formats.gate import Answer
 from git_orch.formats.terminal import Terminal
 from git_orch.model import Record
 from git_orch.workspace import open_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from git_orch.gate import Judgement, Policy, Tip
+    from git_orch.gate import Tip
     from git_orch.workspace import Workspace
-
-STILL_S = 30.0
-UP = "\x1b[1A\x1b[J"  # to the beginning of the line before, which is empty then
-
 
 class Options(Record):
     """What was typed."""
@@ -75,31 +70,10 @@ def run(options: Options, env: dict[str, str]) -> int:
         return _allow(workspace, chosen, options)
     if options.each:
         chosen = [commit for tip in chosen for commit in (tips.each(workspace, tip) or [tip])]
-    wait_s = usual_wait_s(env) if options.wait_s is None else options.wait_s
-    answers = answers_to(workspace, chosen, asked, wait_s, allow=options.allow, at_push=False)
+    wait_s = gating.usual_wait_s(env) if options.wait_s is None else options.wait_s
+    answers = gating.answers(workspace, chosen, asked, wait_s, allow=options.allow, at_push=False)
     speaking.say(printed.render(answers, options.format, Terminal.of(sys.stdout, env)))
     return printed.exit_code(answers)
-
-
-def answers_to(
-    workspace: Workspace, chosen: Sequence[Tip], asked: Policy, wait_s: float, *, allow: str, at_push: bool
-) -> list[Answer]:
-    """The answer to each commit, after the runs that it waits for."""
-    return [_answer(workspace, gating.settle(workspace, tip, asked, wait_s, Waiting(at_push)), allow) for tip in chosen]
-
-
-def usual_wait_s(env: Mapping[str, str]) -> float:
-    """How long a gate waits for a run that lives, if nobody says otherwise."""
-    return gating.WAIT_IN_CI_S if env.get("CI") else gating.WAIT_S
-
-
-def _answer(workspace: Workspace, judgement: Judgement, allow: str) -> Answer:
-    lacks = judgement.state in ("stale", "unreviewed")
-    return Answer(
-        judgement=judgement,
-        review=gating.review_command(workspace, judgement.tip) if lacks else "",
-        passes=judgement.state == "allow" or (judgement.state != "block" and allow == "unreviewed"),
-    )
 
 
 def _allow(workspace: Workspace, chosen: Sequence[Tip], options: Options) -> int:
@@ -128,26 +102,6 @@ def _allow(workspace: Workspace, chosen: Sequence[Tip], options: Options) -> int
     return EXIT_PASS
 
 
-class Waiting:
-    """Tells on standard error that a run is waited for: one line that counts on a terminal, one now and then elsewhere."""
-
-    def __init__(self, at_push: bool) -> None:
-        self._at_push = at_push
-        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._told = -STILL_S
-
-    def __call__(self, judgement: Judgement, age_s: float) -> None:
-        line = printed.waiting(judgement, age_s, at_push=self._at_push)
-        is_first = self._told < 0
-        if self._live:
-            speaking.tell(f"{'' if is_first else UP}{line}\n")
-        elif is_first or age_s - self._told >= STILL_S:
-            speaking.tell(line + "\n")
-        else:
-            return
-        self._told = age_s
-
-
 class _Words:
     """The words of a command line, taken one after the other."""
 
@@ -167,7 +121,7 @@ class _Words:
                 self._option(*word.partition("="))
             else:
                 self._revs.append(word)
-        return Options(revs=tuple(self._revs), **self._found)
+        return Options(revs=tuple(self._revs)).replace(**self._found)
 
     def _option(self, name: str, equals: str, value: str) -> None:
         match name:
@@ -192,7 +146,8 @@ class _Words:
         elif value in ("unreviewed", "nothing"):
             self._found["allow"] = value
         else:
-            raise UsageError(f"--allow: `{value}` is neither unreviewed nor nothing", "a person's word: --allow --why TEXT")
+            said = f"--allow: `{value}` is neither unreviewed nor nothing"
+            raise UsageError(said, "a person's word: --allow --why TEXT")
 
     def _checked(self, name: str, value: str) -> str:
         if name == "--format" and value not in printed.NAMES:

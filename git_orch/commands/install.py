@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-Client = Annotated[str, typer.Argument(metavar="CLIENT", help="Whose hooks: claude.")]
+from git_orch.errors import UsageError
+
+Client = Annotated[str, typer.Argument(metavar="[TARGET]", help="Whose hooks: claude, or git for git's own.")]
 User = Annotated[bool, typer.Option("--user", help="In your own settings: for every folder (the default).")]
 Project = Annotated[
     bool, typer.Option("--project", help="In .claude/settings.json of this work tree, for all to share.")
@@ -18,6 +20,7 @@ Reviewers = Annotated[
     list[str] | None, typer.Option("--reviewer", metavar="NAME", help="Who reads the changes; may be repeated.")
 ]
 Print = Annotated[str, typer.Option("--print", metavar="EVENT", help="Print the command line of a hook, and no more.")]
+Gate = Annotated[bool, typer.Option("--gate", help="With `git`: stop a push of what is not reviewed, too.")]
 Everywhere = Annotated[bool, typer.Option("--all", help="In all repositories of yours on this machine.")]
 
 
@@ -30,10 +33,16 @@ def install(
     reviewer: Reviewers = None,
     dry_run: DryRun = False,
     print_event: Print = "",
+    gate: Gate = False,
 ) -> None:
-    """Have each turn of an agent in this repository reviewed."""
-    from git_orch.commands import installing
+    """Have each turn of an agent, or with `git` each commit, in this repository reviewed."""
+    from git_orch.commands import installing, installing_git
 
+    if client == installing_git.TARGET:
+        installing_git.install(gate=gate, ask=not yes, dry_run=dry_run, print_event=print_event)
+        return
+    if gate:
+        raise UsageError("--gate is for git's own hooks", "git orch install git --gate")
     if print_event:
         installing.print_line(print_event)
         return
@@ -51,8 +60,11 @@ def uninstall(
     dry_run: DryRun = False,
 ) -> None:
     """Take the hooks out again: each file is as it was, but for what you changed in it since."""
-    from git_orch.commands import installing
+    from git_orch.commands import installing, installing_git
 
+    if client == installing_git.TARGET:
+        installing_git.uninstall(dry_run=dry_run)
+        return
     installing.check_client(client)
     scope = installing.scope_of(user=user, project=project, local=local)
     installing.uninstall(scope, everywhere=everywhere, dry_run=dry_run)

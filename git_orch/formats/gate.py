@@ -192,10 +192,14 @@ def _object(answer: Answer) -> Json:
         "runs": list(judgement.run_ids),
         "very_tree": judgement.very_tree,
         "changed": len(tip.changes),
-        "findings": [{**each.finding.fields(), "run_id": each.run_id, "disputed": each.disputed} for each in judgement.open],
+        "findings": [_finding(each) for each in judgement.open],
         "missing": [{"path": gap.path, "reviewers": list(gap.reviewers)} for gap in judgement.gaps],
         "review": answer.review,
     }
+
+
+def _finding(each: Open) -> Json:
+    return {**each.finding.fields(), "run_id": each.run_id, "disputed": each.disputed}
 
 
 def _github(answer: Answer) -> list[str]:

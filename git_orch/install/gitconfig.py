@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from git_orch.git import Git, decode, split_z
 from git_orch.install.receipts import Receipt
+from git_orch.key import digest
 
 ENABLED = "orch.enabled"
 REVIEWERS = "orch.reviewers"
+OF_CLIENTS = (ENABLED, REVIEWERS)
+"""What an installation for a client sets; git's own hooks have keys of their own."""
 _NO_SUCH_KEY = 5
 _YES = ("true", "yes", "on", "1")
 
@@ -75,6 +78,28 @@ def without(git: Git, raw: bytes, receipt: Receipt | None) -> bytes:
         return original
     ours = [key for key, value in receipt.settings.items() if values(git, raw, key) == (value,)]
     return edited(git, raw, {key: values(git, original, key) for key in ours}) if ours else raw
+
+
+def parting(
+    git: Git, raw: bytes, receipt: Receipt | None, keys: Sequence[str]
+) -> tuple[bytes, Receipt | None]:
+    """The text without these keys of ours, and the receipt for what of ours is left in it, None for nothing.
+
+    Raises:
+        GitError: git cannot edit the text.
+    """
+    if receipt is None:
+        there = {key: () for key in keys if values(git, raw, key)}
+        return (edited(git, raw, there) if there else raw), None
+    rest = {key: value for key, value in receipt.settings.items() if key not in keys}
+    if not rest:
+        return without(git, raw, receipt), None
+    mine = [key for key, value in receipt.settings.items() if key in keys and values(git, raw, key) == (value,)]
+    if not mine:
+        return raw, receipt
+    after = edited(git, raw, {key: values(git, receipt.original or b"", key) for key in mine})
+    written = digest(after) if receipt.fits(raw) else receipt.written
+    return after, receipt.replace(settings=rest, written=written)
 
 
 def _write(path: str, raw: bytes) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from git_orch.model import Json
 
-Kind = Literal["claude", "git-config"]
+Kind = Literal["claude", "git-config", "git-hook"]
 _FILE, _LOCK = "installed.json", "install.lock"
 _LOCK_TIMEOUT_S = 30.0
 
@@ -33,7 +33,8 @@ class Receipt(Record):
 
     `path` is the file itself, links followed. `original` is what it held before us (None: it was not there), `written`
     the digest of what we left in it. `folders` are the ones made for it, outermost first. `common_dir` says whose
-    repository it belongs to (empty: the user's own settings), `settings` what was set in a git configuration.
+    repository it belongs to (empty: the user's own settings), `settings` what was set in a git configuration, or
+    the `mode` that a hook had.
     """
 
     path: str

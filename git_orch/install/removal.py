@@ -40,7 +40,7 @@ def uninstall(leaving: Leaving, layout: Layout | None, env: Mapping[str, str]) -
     with receipts.locked(env):
         made = plan(leaving, layout, env)
         carry_out(made, env)
-        return made if _remove_launcher(env) else made.replace(launcher="")
+        return made if remove_launcher(env) else made.replace(launcher="")
 
 
 class _Survey:
@@ -62,7 +62,7 @@ class _Survey:
         missing = (path for path in self._kept if not os.path.lexists(path))
         return Plan(
             changes=tuple(change for change in changes if change.before != change.after),
-            stale=(*(change.real_path for change in changes if change.before == change.after), *missing),
+            stale=(*(c.real_path for c in changes if c.before == c.after and c.receipt is None), *missing),
             notes=tuple(self._notes),
             launcher=launcher.path(self._env),
         )
@@ -168,16 +168,21 @@ class _Survey:
 
     def _out_of_config(self, path: str) -> Change:
         before, receipt = files.read(path), self._kept.get(path)
-        after = before if before is None else gitconfig.without(self._git, before, receipt)
-        what = ", ".join(receipt.settings if receipt else (gitconfig.ENABLED,))
+        after, left = before, receipt
+        if before is not None and receipt is None:
+            after = gitconfig.without(self._git, before, None)
+        elif before is not None:
+            after, left = gitconfig.parting(self._git, before, receipt, gitconfig.OF_CLIENTS)
+        gone = [key for key in receipt.settings if not left or key not in left.settings] if receipt else []
+        what = ", ".join(gone or (gitconfig.ENABLED,))
         exact = receipt is not None and receipt.fits(before)
         records = os.path.join(os.path.dirname(path), "orch")
         if before != after and os.path.isdir(records):
             self._notes.append(f"what was reviewed stays in {records} until you remove it")
-        return Change(path=path, kind="git-config", before=before, after=after, what=what, exact=exact)
+        return Change(path=path, kind="git-config", before=before, after=after, what=what, receipt=left, exact=exact)
 
 
-def _remove_launcher(env: Mapping[str, str]) -> bool:
+def remove_launcher(env: Mapping[str, str]) -> bool:
     """The launcher and what it noted is gone, if nothing that we know of uses it. The key stays."""
     if receipts.load(env):
         return False
