@@ -10,8 +10,7 @@ from __future__ import annotations
 from git_orch.config import BUILT_IN
 from git_orch.findings import Gone
 from git_orch.lineage import ABSENT, digest_of, reachable, ways
-from git_orch.model import Base, Record
-from git_orch.verdict import at_threshold
+from git_orch.model import SEVERITIES, Base, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +98,9 @@ class _Case:
         self.tip = tip
         self.decisions = decisions
         self.where = where
-        self.fail_on = policy.fail_on
+        never = policy.fail_on == "never"
+        self.grave = () if never else SEVERITIES[: SEVERITIES.index(policy.fail_on) + 1]
+        self.exact = policy.exact
         self.reviewers = {each.name: digest_of(each) for each in policy.reviewers if each.required}
         usable = [step for step in steps if not policy.exact or step.tree_id == tip.tree_id]
         self.ended = [step for step in usable if not step.live]
@@ -174,6 +175,8 @@ class _Case:
         total, count = len(self.tip.changes), len(gaps)
         files = f"{count} of {total} changed file{'' if total == 1 else 's'} {'is' if count == 1 else 'are'}"
         missing = {name for gap in gaps for name in gap.reviewers}
+        if self.exact and self._short_of(gaps) == "stale":
+            return "this very tree was not reviewed, and orch.gate.match is exact"
         if self._short_of(gaps) == "stale":
             return f"{files} not as reviewed"
         begun = [name for name in self.reviewers if name not in missing]
@@ -215,7 +218,7 @@ class _Case:
         return tuple(sorted(found.values(), key=lambda each: (each.finding.path, each.finding.start_line)))
 
     def _of_step(self, step: Step, path: str) -> list[Finding]:
-        return [f for f in step.findings if f.path == path and at_threshold(f, self.fail_on)]
+        return [f for f in step.findings if f.path == path and f.severity in self.grave]
 
     def _closed(
         self, finding: Finding, step: Step, steps: Sequence[Step], leading: set[str], change: tuple[str, str]

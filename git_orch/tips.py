@@ -5,7 +5,7 @@ from __future__ import annotations
 from git_orch import target
 from git_orch.errors import UsageError
 from git_orch.gate import Tip
-from git_orch.git import decode
+from git_orch.git import decode, encode
 from git_orch.lineage import of_change
 from git_orch.model import Base, Record
 
@@ -13,9 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from git_orch.git import Git
     from git_orch.workspace import Workspace
 
 _MOST_REFS = 1000
+_HEX = frozenset("0123456789abcdef")
 
 
 class Pushed(Record):
@@ -68,12 +70,19 @@ def of_revision(workspace: Workspace, rev: str, base: str = "") -> Tip:
         UsageError: there is no such revision.
         BaseUnknown: a shallow history cannot prove the base.
     """
-    git, name = workspace.git, rev or "HEAD"
-    commit = target.commit_of(git, name)
+    name = rev or "HEAD"
+    branch = target.branch_name(workspace.git) if name == "HEAD" else name
+    # A name that git does not know is no line of its answer's: all of them are asked for at once.
+    there = [f"{branch}@{{push}}", f"{branch}@{{upstream}}"] if branch else []
+    kinds = ("commit", "tree")
+    names = [f"{each}^{{{kind}}}" for each in (name, base or name, *there) for kind in kinds]
+    found = _objects(workspace.git, names)
+    commit, tree = found[0], found[1]
     if not commit:
         raise UsageError(f"`{name}` is no revision here", "git orch gate [REV...]; git log --oneline shows some")
-    branch = (target.branch_name(git) if name == "HEAD" else name) or name
-    return _tip(workspace, branch, commit, _base(workspace, name, branch, commit, base))
+    asked = Base(tree_id=found[3], name=base, commit=found[2]) if base else None
+    known = [oid for oid in found[4::2] if oid][:1]
+    return _tip(workspace, branch or name, commit, asked or _base(workspace, name, branch, commit, known), tree)
 
 
 def each(workspace: Workspace, tip: Tip) -> list[Tip]:
@@ -84,26 +93,26 @@ def each(workspace: Workspace, tip: Tip) -> list[Tip]:
     return [_tip(workspace, f"{tip.name} {commit[:7]}", commit, _parent(workspace, commit)) for commit in commits]
 
 
-def _base(workspace: Workspace, name: str, branch: str, commit: str, asked: str) -> Base:
-    if asked:
-        tree = target.tree_of(workspace.git, asked)
-        if not tree:
-            raise UsageError(f"--base: `{asked}` is no revision here", "git log --oneline shows some")
-        return Base(tree_id=tree, name=asked, commit=target.commit_of(workspace.git, asked))
+def _base(workspace: Workspace, name: str, branch: str, commit: str, known: Sequence[str]) -> Base:
+    """What the commit is compared with: in CI as that says, else where it left its counterpart on the remote."""
     in_ci = target.base_in_ci(workspace, commit) if name == "HEAD" else None
     if in_ci is not None:
         return in_ci
-    for counterpart in ("push", "upstream"):
-        there = target.commit_of(workspace.git, f"{branch}@{{{counterpart}}}")
-        if there:
-            named = decode(
-                workspace.git.attempt("rev-parse", "--abbrev-ref", f"{branch}@{{{counterpart}}}").stdout
-            ).strip()
-            return target.base_of_others(workspace, [there], commit, named)
+    if known:
+        return target.base_of_others(workspace, known, commit, f"the remote's {branch}")
     there_already = target.base_of_others(workspace, _known_of(workspace, ""), commit, "what a remote has")
     if there_already.commit == commit:
         return there_already
-    return target.base_of_commit(workspace, branch, commit)
+    return target.base_of_commit(workspace, branch or name, commit)
+
+
+def _objects(git: Git, names: Sequence[str]) -> list[str]:
+    """The object id of each name, "" where it names nothing."""
+    if any("\n" in name for name in names):
+        return [""] * len(names)
+    asked = encode("".join(f"{name}\n" for name in names))
+    lines = decode(git.attempt("cat-file", "--batch-check=%(objectname)", stdin=asked).stdout).splitlines()
+    return [line if set(line) <= _HEX else "" for line in lines]
 
 
 def _parent(workspace: Workspace, commit: str) -> Base:
@@ -113,8 +122,10 @@ def _parent(workspace: Workspace, commit: str) -> Base:
     return Base(tree_id=target.tree_of(workspace.git, parent), name=parent[:7], commit=parent)
 
 
-def _tip(workspace: Workspace, name: str, commit: str, base: Base) -> Tip:
-    tree = target.tree_of(workspace.git, commit)
+def _tip(workspace: Workspace, name: str, commit: str, base: Base, tree: str = "") -> Tip:
+    tree = tree or target.tree_of(workspace.git, commit)
+    if not base.tree_id:
+        raise UsageError(f"--base: `{base.name}` is no revision here", "git log --oneline shows some")
     changes = workspace.store.changed(base.tree_id, tree) if base.tree_id != tree else []
     return Tip(
         name=name,
