@@ -79,8 +79,8 @@ def read(git: Git, env: Mapping[str, str]) -> Settings:
 def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
     """Settings from the items of `git config -z`: key, newline, value (a key alone means true).
 
-    `orch.reviewers`, `orch.review.provide` and `orch.gitHooks` may be given several times; an empty value takes back those
-    before it, as git's own lists have it.
+    `orch.reviewers`, `orch.review.provide` and `orch.gitHooks` may be given several times; an empty value takes back
+    those before it, as git's own lists have it.
     """
     values: Json = {}
     reviewers: dict[str, Json] = {}

@@ -70,15 +70,15 @@ class Decisions(Record):
     def muted(self, session: str, now: float) -> Decision | None:
         """The mute because of which the session is told nothing at this moment.
 
-        An unmute of the repository ends every mute before it, one of a session that session's alone.
+        An unmute ends what silenced that session before it, or, of the repository, every session.
         """
-        found: Decision | None = None
+        mutes: list[Decision] = []
         for line in self.lines:
             if line.kind == "unmute" and line.session in ("", session):
-                found = None
+                mutes = []
             elif line.kind == "mute" and line.session in ("", session):
-                found = line
-        return found if found is not None and (not found.until or now < found.until) else None
+                mutes.append(line)
+        return next((mute for mute in reversed(mutes) if not mute.until or now < mute.until), None)
 
     def _last(self, kind: Kind, fingerprint: str) -> Decision | None:
         return next((d for d in reversed(self.lines) if d.kind == kind and d.fingerprint == fingerprint), None)
@@ -115,8 +115,17 @@ def _parse(line: bytes) -> Decision | None:
         decision = Decision(**known)
     except (jsontext.JsonTextError, TypeError, AttributeError):
         return None
-    # An agent's word counts as a dispute, whatever it says of itself.
-    return decision if decision.kind in KINDS and (decision.by == "person" or decision.kind == "dispute") else None
+    if not _is_well_formed(decision):
+        return None
+    # An agent's word counts as a dispute, and as nothing else.
+    return decision if decision.by == "person" or decision.kind == "dispute" else None
+
+
+def _is_well_formed(decision: Decision) -> bool:
+    numbers = ("at", "until")
+    texts = (value for name, value in decision.fields().items() if name not in numbers)
+    are_numbers = all(isinstance(getattr(decision, name), (int, float)) for name in numbers)
+    return are_numbers and all(isinstance(text, str) for text in texts) and decision.kind in KINDS
 
 
 def _is_torn(path: str) -> bool:

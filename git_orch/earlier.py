@@ -1,8 +1,9 @@
 """What earlier reviews said of the files at hand and nobody has closed: told to the next review, so that it can answer.
 
 `$ORCH_DIR/earlier.json`: `{"schema_version": "1", "findings": [{id, path, start_line, end_line, severity, rule,
-message, reviewer, state, why}]}`, `state` being `open`, `gone` (its lines are no more) or `disputed` (`why` says why). Which
-ones a run was told of stands in its `handed.json`: a review that was told of a finding and is silent lets go of it.
+message, reviewer, state, why}]}`, `state` being `open`, `gone` (its lines are no more) or `disputed` (`why` says why).
+Which ones a run was told of stands in its `handed.json`: a review that was told of a finding and is silent lets go of
+it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def of_run(
     found: dict[str, Earlier] = {}
     for step in reversed(steps):
         unsaid = [each for each in _of_lineage(step, steps, contents) if each.fingerprint not in found]
-        unsaid = [each for each in unsaid if not decided.dismissed(each.fingerprint) and not _let_go(each, step, steps)]
+        unsaid = [each for each in unsaid if not decided.dismissed(each.fingerprint)]
+        unsaid = [each for each in unsaid if not lineage.let_go(each, step, steps)]
         found.update(_here(store, step, tree, unsaid, decided))
     return tuple(found.values())[:_MOST]
 
@@ -76,22 +78,6 @@ def _of_lineage(step: Step, steps: Sequence[Step], contents: Mapping[str, tuple[
         if before == old or after == new or after in lineage.reachable(edges, old):
             found.append(finding)
     return found
-
-
-def _let_go(finding: Finding, step: Step, steps: Sequence[Step]) -> bool:
-    """Whether a review that was told of the finding has been silent about it since."""
-    return any(
-        later.run_id > step.run_id
-        and finding.fingerprint in later.handed
-        and later.reads(finding.path, finding.reviewer)
-        and not later.says(finding.fingerprint)
-        and (_differs(finding.path, step, later) or finding.fingerprint in later.contested)
-        for later in steps
-    )
-
-
-def _differs(path: str, step: Step, later: Step) -> bool:
-    return later.contents[path][1] != step.contents[path][1]
 
 
 def _here(store: Store, step: Step, tree: str, found: Sequence[Finding], decided: Decisions) -> dict[str, Earlier]:

@@ -1,7 +1,8 @@
 """Where `git orch` begins: every error becomes one sentence here, and three verbs go round typer.
 
 A prompt calls `status --line` at each of its lines, a script calls `wait`, a push `gate`: none should pay for loading
-typer. `gate` reads its words itself; of the others only the plain forms are known here; all else (help, a wrong option) is the business of `cli`.
+typer. `gate` reads its words itself; of the others only the plain forms are known here; all else (help, a wrong option)
+is the business of `cli`.
 """
 
 from __future__ import annotations

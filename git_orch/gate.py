@@ -148,7 +148,7 @@ class _Case:
         if not self.live or not (gaps or opened):
             return []
         news = {path: new for path, _, new in self.tip.changes}
-        useful = [step for step in self.live if any(path in news and news[path] == b for path, (_, b) in step.contents.items())]
+        useful = [step for step in self.live if any(news.get(p) == new for p, (_, new) in step.contents.items())]
         if opened and not all(self._may_close(each, useful, news) for each in opened):
             return []
         return useful if not self._gaps([*self.ended, *useful]) else []
@@ -189,7 +189,8 @@ class _Case:
         return [found[run_id] for run_id in sorted(found)]
 
     def _is_read(self, step: Step, path: str) -> bool:
-        return step.run_id in self.counting and any(step.reads(path, name, asked) for name, asked in self.reviewers.items())
+        reviewers = self.reviewers.items()
+        return step.run_id in self.counting and any(step.reads(path, name, asked) for name, asked in reviewers)
 
     # -- findings
 
@@ -267,7 +268,7 @@ def _lets_go(finding: Finding, step: Step, later: Step, leading: set[str]) -> bo
 
 
 def _checks_again(finding: Finding, later: Step, change: tuple[str, str]) -> bool:
-    """Whether the built-in checks looked at this very change: they say the same of the same, so silence is an answer."""
+    """Whether the built-in checks looked at this very change: of the same they say the same."""
     return finding.reviewer == BUILT_IN and later.contents[finding.path] == change
 
 

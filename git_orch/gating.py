@@ -1,4 +1,4 @@
-"""A gate at work: reads what is on record, waits for runs that live, has the built-in checks look at the commit itself."""
+"""A gate at work: reads what is on record, waits for runs that live, has the built-in checks look at the commit."""
 
 from __future__ import annotations
 

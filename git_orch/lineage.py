@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from git_orch import atomic, jsontext, runs
+from git_orch.config import BUILT_IN
 from git_orch.errors import NoSuchRun
 from git_orch.findings import SHORTEST_ID, unhex
 from git_orch.git import decode, encode
@@ -34,8 +35,8 @@ class Step(Record):
     """One run: how each path of its difference was before and after, and which reviewers have read it.
 
     `evidence` is a tree with the reviewed side of those paths. `readers` has, by name, the paths that this reviewer
-    read; `asked` the digest of its settings; `handed` the fingerprints of earlier findings that the run was told of, and
-    `contested` those of them that an agent disputes.
+    read; `asked` the digest of its settings; `handed` the fingerprints of earlier findings that the run was told of,
+    and `contested` those of them that an agent disputes.
     """
 
     run_id: str
@@ -66,19 +67,28 @@ def of_change(change: Changed) -> tuple[str, str]:
 
 
 def digest_of(reviewer: ReviewerSettings) -> str:
-    """What makes two settings the same reviewer: everything but how long it may take and whether it must answer."""
+    """What makes two settings the same reviewer: all but how long it may take, or must."""
     return _digest(reviewer.fields())
 
 
-def read(folder: str, store: Store, paths: Collection[str] | None = None, *, before: str = "") -> list[Step]:
+def read(
+    folder: str,
+    store: Store,
+    paths: Collection[str] | None = None,
+    *,
+    before: str = "",
+    only: Collection[str] | None = None,
+) -> list[Step]:
     """The ended runs of that folder that reviewed any of the paths (None: of all), oldest first.
 
-    `before` is a run-id: it and newer ones are left out.
+    `before` is a run-id: it and newer ones are left out; `only`: all others are.
     """
     found = []
     for run_id in runs.run_ids(folder):
         if before and run_id >= before:
             break
+        if only is not None and run_id not in only:
+            continue
         step = _recorded(os.path.join(folder, run_id), run_id, paths)
         if step is not None:
             found.append(step)
@@ -112,6 +122,31 @@ def reachable(edges: Iterable[tuple[str, str]], start: str) -> set[str]:
                 found.add(content)
                 waiting.append(content)
     return found
+
+
+def let_go(finding: Finding, step: Step, steps: Iterable[Step]) -> bool:
+    """Whether a later review, which was told of the step's finding, has been silent about it since the file changed.
+
+    Of what an agent disputes, also while it has not. The built-in checks need not be told: of the same comparison
+    they say the same, for as long as it holds.
+    """
+    return any(
+        later.run_id > step.run_id
+        and later.reads(finding.path, finding.reviewer)
+        and finding.path in step.contents
+        and not later.says(finding.fingerprint)
+        and (_was_told(finding, step, later) or _compares_alike(finding, step, later))
+        for later in steps
+    )
+
+
+def _was_told(finding: Finding, step: Step, later: Step) -> bool:
+    changed = later.contents[finding.path][1] != step.contents[finding.path][1]
+    return finding.fingerprint in later.handed and (changed or finding.fingerprint in later.contested)
+
+
+def _compares_alike(finding: Finding, step: Step, later: Step) -> bool:
+    return finding.reviewer == BUILT_IN and later.contents[finding.path][0] == step.contents[finding.path][0]
 
 
 def named(layout: Layout, name: str) -> tuple[str, Finding]:

@@ -61,7 +61,7 @@ def session_of(env: Mapping[str, str]) -> str:
 
 
 def _ancestors_in_session() -> list[int]:
-    """Our ancestors up to the leader of our session: the shell at a person's terminal, or the one an agent was given."""
+    """Our ancestors up to the leader of our session: a person's shell at a terminal, or the one an agent was given."""
     found: list[int] = []
     try:
         leader, pid = os.getsid(0), os.getppid()

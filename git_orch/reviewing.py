@@ -12,7 +12,7 @@ from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S
 from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
 from git_orch.containment.probe import probe
 from git_orch.errors import OrchError
-from git_orch.git import Git
+from git_orch.git import Git, encode
 from git_orch.model import Change, Coverage, Record, ReviewerSettings, Skipped
 from git_orch.parents import foreign_configuration
 from git_orch.patch import changed_lines
@@ -345,11 +345,16 @@ class Work:
 
         def line_of(path: str, number: int) -> str | None:
             if path not in texts:
-                blob = self._store.blob(oids[path]) if path in oids else b""
-                texts[path] = blob.decode("utf-8", "replace").split("\n")
+                texts[path] = self._blob(oids.get(path, ""), path).decode("utf-8", "replace").split("\n")
             return texts[path][number - 1] if 0 < number <= len(texts[path]) else None
 
         return line_of
+
+    def _blob(self, oid: str, path: str) -> bytes:
+        """The file in the reviewed tree; also one outside the difference: the same finding has the same id there."""
+        if oid:
+            return self._store.blob(oid)
+        return self._store.git().attempt("cat-file", "blob", encode(f"{self._intent.tree_id}:{path}")).stdout
 
     def _park(self, reviews: tuple[Review, ...]) -> None:
         """One clean tree waits for the next run; the others are disposed of with the run's folder."""

@@ -132,7 +132,7 @@ class _Words:
             case "--base" | "--why" | "--format":
                 self._found[name[2:]] = self._checked(name, value if equals else self._next(name))
             case "--wait":
-                self._found["wait_s"] = _seconds(value if equals else self._next(name))
+                self._found["wait_s"] = seconds(value if equals else self._next(name))
             case "--allow":
                 self._allow(value if equals else None)
             case _:
@@ -160,5 +160,10 @@ class _Words:
         return self._words.pop(0)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """The value of `--wait`: a duration, or 0.
+
+    Raises:
+        UsageError: it is neither.
+    """
     return 0.0 if text.strip() in ("0", "0s") else config.seconds("--wait", text)

@@ -7,14 +7,14 @@ import sys
 import time
 
 from git_orch import findings, formats, keeping, registry, report, runs
-from git_orch.commands import history, speaking
+from git_orch.commands import history, present, speaking
 from git_orch.commands.looking import look, source
 from git_orch.commands.wait import StillRunning
 from git_orch.errors import NoSuchRun, UsageError
 from git_orch.formats import blocks
-from git_orch.formats.found import FoundRow
 from git_orch.formats.show import ShowView, show_text
 from git_orch.formats.terminal import Terminal
+from git_orch.launch import BY_GIT
 from git_orch.model import SCHEMA_VERSION, Finding, Report, Usage
 
 TYPE_CHECKING = False
@@ -58,6 +58,7 @@ def _not_ended(run_id: str, seen: Look) -> StillRunning | NoSuchRun:
 
 
 def _view(found: Report, facts: Json, seen: Look, coverage: bool) -> ShowView:
+    tree = present.tree_now(seen) if found.findings and facts.get("git_dir") == seen.layout.git_dir else ""
     return ShowView(
         report=found,
         worktree=history.home_short(str(facts.get("worktree_path", ""))),
@@ -66,7 +67,8 @@ def _view(found: Report, facts: Json, seen: Look, coverage: bool) -> ShowView:
         contained=_contained(facts),
         usage=Usage(cpu_s=facts.get("cpu_s", 0.0), peak_rss_bytes=facts.get("peak_rss_bytes", 0)),
         files=_files(found, seen),
-        found=tuple(FoundRow(finding=finding) for finding in found.findings),
+        found=present.rows(seen, found, tree),
+        now=tree,
         all_skipped=coverage,
     )
 
@@ -83,6 +85,8 @@ def _fired_by(facts: Json) -> str:
     client = facts.get("client", "unknown")
     if client == registry.BY_HAND:
         return "you"
+    if client == BY_GIT:
+        return f"post-commit hook of {str(facts.get('commit_oid', ''))[:7]}"
     return f"Stop hook of {client} session {str(facts.get('session_id', 'unknown'))[:8]}"
 
 

@@ -6,16 +6,16 @@ import sys
 import time
 
 from git_orch import registry, report, runs, target
-from git_orch.commands import history, speaking
+from git_orch.commands import history, present, speaking
 from git_orch.commands.looking import look
 from git_orch.errors import EnvironmentProblem
 from git_orch.formats import advice
 from git_orch.formats import status as printed
-from git_orch.formats.found import FoundRow
 from git_orch.formats.paragraphs import sentences
 from git_orch.formats.terminal import VERDICT_MARKS, Terminal
-from git_orch.formats.words import age, listed, plural, size
+from git_orch.formats.words import age, listed, size
 from git_orch.install import launcher
+from git_orch.launch import BY_GIT
 from git_orch.model import SCHEMA_VERSION
 
 TYPE_CHECKING = False
@@ -63,14 +63,15 @@ def overview(env: dict[str, str]) -> int:
 def _view(seen: Look, facts: list[Json], session: str) -> printed.StatusView:
     git = seen.layout.git(seen.env)
     newest = _newest_report(seen)
-    open_ones = [finding for finding in newest.findings if finding.severity != "nit"] if newest else []
-    nits = len(newest.findings) - len(open_ones) if newest else 0
+    tree = present.tree_now(seen) if newest else ""
+    opened = present.openings(seen, tree) if newest else present.Openings()
     return printed.StatusView(
         branch=target.branch_name(git),
         commit=target.commit_of(git, "HEAD"),
+        tree=tree,
         lines=_sentences(seen, newest, session, bool(facts)),
-        found=tuple(FoundRow(finding=finding) for finding in open_ones),
-        more=f"{plural(nits, 'nit')} (git orch show {runs.short(newest.run_id)})" if newest and nits else "",
+        found=opened.rows,
+        more=opened.more,
         rows=tuple(_row(each) for each in facts),
         hooks=_hooks(seen),
         advice=() if facts else advice.where_one_is(has_runs=False, has_hooks=seen.settings.enabled),
@@ -116,7 +117,7 @@ def _row(facts: Json) -> printed.RunRow:
     return printed.RunRow(
         run_id=str(facts["run_id"]),
         age_s=history.age_s(str(facts["run_id"])),
-        from_="you" if by_hand else f"{facts['client']} Stop",
+        from_="you" if by_hand else f"{facts['client']} {'commit' if facts['client'] == BY_GIT else 'Stop'}",
         what=f"{facts['subject']}{tree}",
         by=" ".join(history.reviewer_names(facts)),
         state=_state(facts),
@@ -147,11 +148,12 @@ def _mark(facts: Json) -> Mark:
 
 
 def _hooks(seen: Look) -> str:
+    gate = "; pre-push gate on" if "pre-push" in seen.settings.git_hooks else ""
     if not seen.settings.enabled:
-        return "hooks: off in this repository"
+        return f"hooks: off in this repository{gate}"
     fired = sorted(launcher.last_fired(seen.env).items(), key=lambda item: -item[1])
     told = [f"{event} fired {age(time.time() - at)} ago" for event, at in fired]
-    return f"hooks: on; {', '.join(told) if told else 'none has fired yet'}"
+    return f"hooks: on; {', '.join(told) if told else 'none has fired yet'}{gate}"
 
 
 def _details(facts: Sequence[Mapping[str, object]], unknown: Sequence[str], terminal: Terminal) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from git_orch import registry, report
+from git_orch import decisions, registry, report
 from git_orch.commands import history, speaking
 from git_orch.commands.looking import look
 from git_orch.errors import OrchError
@@ -40,7 +40,8 @@ def _view(seen: Look) -> LineView:
         found = report.load(seen.layout.run_dir(run_id))
         if found is None or found.status in ("cancelled", "superseded"):
             continue
-        severities = [finding.severity for finding in found.findings]
+        decided = decisions.read(seen.layout.durable)
+        severities = [each.severity for each in found.findings if not decided.dismissed(each.fingerprint)]
         return LineView(
             blocking=severities.count("blocking"),
             advisory=severities.count("advisory"),

@@ -251,7 +251,9 @@ def _into_file(path: str, event: Event, layout: Layout, kept: Mapping[str, Recei
     yield _change(real, before, after, original, had, layout)
 
 
-def _change(path: str, before: bytes | None, after: bytes, original: bytes | None, mode: int, layout: Layout) -> HookChange:
+def _change(
+    path: str, before: bytes | None, after: bytes, original: bytes | None, mode: int, layout: Layout
+) -> HookChange:
     """The hook file that is written, executable; `mode` is the one that it had."""
     receipt = Receipt(
         path=path,
@@ -340,7 +342,8 @@ def _others(path: str, layout: Layout, kept: Mapping[str, Receipt]) -> list[str]
 def _about(path: str, where: Where, layout: Layout) -> Iterator[str]:
     """What a person should know of the file."""
     if where.scope and not path.startswith((layout.common_dir + os.sep, (layout.worktree or os.devnull) + os.sep)):
-        yield f"core.hooksPath ({where.scope}) is {where.folder}: the hook stands there, and acts in this repository alone"
+        said = "the hook stands there, and acts in this repository alone"
+        yield f"core.hooksPath ({where.scope}) is {where.folder}: {said}"
     elif where.scope == "worktree":
         yield f"core.hooksPath of this worktree names {where.folder}: other worktrees have other hooks"
     raw = files.read(path) or b""

@@ -381,7 +381,8 @@ def test_a_mute_is_a_persons(shared: Project, orch: Orch) -> None:
 # -- bases
 
 
-def test_what_the_remote_has_is_nothing_new(shared: Project, gate: Judge) -> None:
+@pytest.mark.usefixtures("shared")
+def test_what_the_remote_has_is_nothing_new(gate: Judge) -> None:
     assert state(gate("main")) == ("allow", 0)
 
 
@@ -417,7 +418,8 @@ def test_no_format_looks_clean_where_it_is_not_reviewed(shared: Project, orch: O
     assert "unreviewed" in done.stdout
 
 
-def test_a_wrong_word_is_a_sentence(shared: Project, orch: Orch) -> None:
+@pytest.mark.usefixtures("shared")
+def test_a_wrong_word_is_a_sentence(orch: Orch) -> None:
     for words in (["--nope"], ["--allow=all"], ["--wait"], ["--format", "xml"], ["nothing-of-that-name"]):
         done = orch("gate", *words)
         assert (done.returncode, done.stderr.startswith("git-orch: ")) == (2, True), words

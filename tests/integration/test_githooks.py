@@ -167,7 +167,7 @@ def test_a_hook_that_was_switched_off_stays_off(ours: Repo, log: Path) -> None:
     # The commit of this test is there; the hooks are as they were, mode and all.
     hooks = str(ours.path / ".git/hooks/p")
     after = content(ours.path)
-    assert {k: v for k, v in after.items() if k.startswith(hooks)} == {k: v for k, v in before.items() if k.startswith(hooks)}
+    assert {k: v for k, v in after.items() if hooks in k} == {k: v for k, v in before.items() if hooks in k}
 
 
 @pytest.mark.parametrize("name", ["nothing", "a shell hook that exits in the middle", "Python"])
