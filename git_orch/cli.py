@@ -303,7 +303,7 @@ def gate(
     each: Annotated[bool, typer.Option("--each", help="Judge every commit, not the tip alone.")] = False,
     base: Annotated[str, typer.Option("--base", metavar="REV", help="Compare with this, not with the remote.")] = "",
     wait: Annotated[str, typer.Option("--wait", metavar="DURATION", help="For a run that lives: 0, 90s, 10m.")] = "",
-    allow: Annotated[str, typer.Option("--allow", metavar="[WHAT]", help=ALLOW)] = "",
+    allow: Annotated[str, typer.Option("--allow", metavar="WHAT", help=ALLOW)] = "",
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The person's reason.")] = "",
     format_name: Annotated[str, typer.Option("--format", metavar="FORMAT", help=GATE_FORMATS + ".")] = "text",
     as_json: AsJson = False,
