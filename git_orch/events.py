@@ -63,7 +63,20 @@ def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> None:
     if not place.worktree or (fired.event == "user-prompt-submit" and _session(place, fired) is not None):
         return
     scene = Scene(**workspace.open_at(cwd, own, settings, place).fields(), fired=fired)
+    _take_in(scene)
     {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _first_event}[fired.event](scene)
+
+
+def _take_in(scene: Scene) -> None:
+    """What an agent in a sandbox left in the inbox is on record."""
+    try:
+        waiting = os.listdir(scene.book.inbox)
+    except OSError:
+        return
+    if waiting:
+        from git_orch import inbox  # 3 ms that a stop need not pay for nothing
+
+        inbox.take_in(scene)
 
 
 def _stop(scene: Scene) -> None:

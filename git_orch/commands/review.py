@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import dedup, launch, report, runs, target
+from git_orch import dedup, inbox, launch, report, runs, target
 from git_orch.commands import following, history, progress, speaking
 from git_orch.commands.looking import Look
 from git_orch.commands.wait import exit_code
@@ -95,6 +95,7 @@ def _job(options: Options, env: dict[str, str]) -> Job:
     if options.detach and options.foreground:
         raise UsageError("--detach and --foreground exclude each other", "leave one of them out")
     workspace = open_at(os.getcwd(), env)
+    inbox.take_in(workspace)
     order = _order(options, workspace)
     wanted = target.resolve(options.question, workspace)
     changed = workspace.store.changed(wanted.base.tree_id, wanted.tree_id, order.pathspec)

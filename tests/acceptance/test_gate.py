@@ -424,3 +424,15 @@ def test_a_wrong_word_is_a_sentence(orch: Orch) -> None:
         done = orch("gate", *words)
         assert (done.returncode, done.stderr.startswith("git-orch: ")) == (2, True), words
     assert "Exit status" in orch("gate", "-h").stdout
+
+
+def test_a_hook_takes_in_what_lies_in_the_inbox(shared: Project, orch: Orch) -> None:
+    shared.reviewer("fake", "--findings", '[{"path": "a.py", "start_line": 2}]')
+    orch("review")
+    finding = shared.read(shared.last, "findings.json")["findings"][0]["id"]
+    wish = {"schema_version": "1", "do": "dispute", "finding": finding, "why": "wrong"}
+    (shared.path / ".orch/inbox/a.json").write_text(json.dumps(wish))
+    shared.fire()
+    shared.settle()
+    lines = (shared.path / ".git/orch/decisions.jsonl").read_text().splitlines()
+    assert [(json.loads(line)["kind"], json.loads(line)["by"]) for line in lines] == [("dispute", "agent")]
