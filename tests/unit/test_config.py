@@ -91,8 +91,8 @@ def test_lists_add_up_until_an_empty_value_takes_them_back() -> None:
 
 
 def test_unknown_keys_are_told() -> None:
-    read = settings("orch.colour=red", "orch.review.depth=3", "orch.reviewer.x.modell=y", "orch.gate.match=exact")
-    assert read.unknown == ("orch.colour", "orch.review.depth", "orch.reviewer.x.modell", "orch.gate.match")
+    read = settings("orch.colour=red", "orch.review.depth=3", "orch.reviewer.x.modell=y", "orch.gate.mach=exact")
+    assert read.unknown == ("orch.colour", "orch.review.depth", "orch.reviewer.x.modell", "orch.gate.mach")
     assert read == Settings(unknown=read.unknown)
 
 
