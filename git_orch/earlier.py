@@ -57,13 +57,19 @@ def of_run(
 
 
 def hand_over(run_dir: str, folder: str, found: Sequence[Earlier]) -> None:
-    """The request in the folder tells of them, and the run's records that it did."""
+    """The request in the folder tells of them, and the run's records that it did; where they cannot, of none."""
+    try:
+        runs.write(run_dir, lineage.HANDED, _handed(found))
+    except OSError:  # a full disk: no reason not to review, but silence must not count as an answer then
+        found = ()
     told = {"schema_version": SCHEMA_VERSION, "findings": [each.to_json() for each in found]}
     atomic.write(os.path.join(folder, FILE), jsontext.dumps(told).encode("ascii"))
+
+
+def _handed(found: Sequence[Earlier]) -> Json:
     fingerprints = [each.finding.fingerprint for each in found]
     contested = [each.finding.fingerprint for each in found if each.disputed]
-    handed = {"schema_version": SCHEMA_VERSION, "fingerprints": fingerprints, "contested": contested}
-    runs.write(run_dir, lineage.HANDED, handed)
+    return {"schema_version": SCHEMA_VERSION, "fingerprints": fingerprints, "contested": contested}
 
 
 def _of_lineage(step: Step, steps: Sequence[Step], contents: Mapping[str, tuple[str, str]]) -> list[Finding]:
