@@ -311,7 +311,8 @@ class _Guardian:
     def _start_job(self) -> bool:
         """The job was executed, and the supervisor was told; False where it could not be, and all is over."""
         try:
-            streams = (0, _open_output(self._job.stdout_path), _open_output(self._job.stderr_path))
+            given = _open_input(self._job.stdin_path) if self._job.stdin_path else 0
+            streams = (given, _open_output(self._job.stdout_path), _open_output(self._job.stderr_path))
             report_r, report_w = _pipe()
             self._job_pid = os.fork()
         except OSError as error:
@@ -319,7 +320,7 @@ class _Guardian:
             return False
         if not self._job_pid:
             become(self._job, streams, report_w)
-        for fd in (report_w, *streams[1:]):
+        for fd in (report_w, *filter(None, streams)):
             os.close(fd)
         self._listen(report_r, self._on_report)
         self._until(lambda: report_r not in self._readers or self._order == KILL)
@@ -460,6 +461,10 @@ def _take_record_lock(lock_fd: int) -> None:
     for byte in range(1, MOST_GUARDIANS + 1):
         if locks.name_holder(lock_fd, byte):  # else another guardian of the same run has that byte
             return
+
+
+def _open_input(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _open_output(path: str) -> int:

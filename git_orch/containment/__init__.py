@@ -59,8 +59,9 @@ class Job(Record):
     """A command to run under a guardian.
 
     `argv[0]` is absolute or is looked up on the absolute folders of the environment's PATH; `env` is complete. Standard
-    input is /dev/null; the two files are made (0600) or appended to, never through a symbolic link. The umask is the
-    supervisor's. `grace_s` lies between SIGTERM and SIGKILL. `view` counts in tier 1 only.
+    input is the file at `stdin_path`, or /dev/null; the two files of the output are made (0600) or appended to. None of
+    them is opened through a symbolic link. The umask is the supervisor's. `grace_s` lies between SIGTERM and SIGKILL.
+    `view` counts in tier 1 only.
     """
 
     argv: tuple[str, ...]
@@ -70,4 +71,5 @@ class Job(Record):
     stderr_path: str
     containment: Containment
     view: View | None = None
+    stdin_path: str = ""
     grace_s: float = 5.0
