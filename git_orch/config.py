@@ -23,6 +23,8 @@ _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _OUTPUTS = ("json", "sarif", "rdjson")
 BUILT_IN = "static"
 STATIC_TIMEOUT_S = 60.0
+AGENTS = ("claude", "codex", "copilot", "cursor", "gemini", "opencode", "qwen")
+"""The clients that review under their own name, without a command line in the settings."""
 
 
 class Settings(Record):
@@ -35,6 +37,7 @@ class Settings(Record):
     fail_on: Threshold = "blocking"
     sandbox: bool = True
     provide: tuple[str, ...] = ()
+    rubric: str = ""
     hook_budget_s: float = 1.0
     settle_s: float = 15.0
     max_reviews: int = 2
@@ -56,9 +59,17 @@ class Settings(Record):
         """
         known = {reviewer.name: reviewer for reviewer in self.defined}
         known.setdefault(BUILT_IN, ReviewerSettings(name=BUILT_IN, timeout_s=STATIC_TIMEOUT_S))
+        for agent in AGENTS:
+            known.setdefault(agent, ReviewerSettings(name=agent, timeout_s=self.review_timeout_s, network=True))
         if name in known:
-            return known[name]
+            found = known[name]
+            return found.replace(network=True) if is_agent(found) else found
         raise UsageError(f"no reviewer `{name}` here{_perhaps(name, known)} ({' '.join(sorted(known))})")
+
+
+def is_agent(settings: ReviewerSettings) -> bool:
+    """Whether the reviewer is a client that git-orch itself knows how to call: a command line of the user's is not."""
+    return settings.name in AGENTS and not settings.command
 
 
 def read(git: Git, env: Mapping[str, str]) -> Settings:
@@ -218,6 +229,7 @@ _PLAIN: dict[str, Reader] = {
     "orch.review.timeout": ("review_timeout_s", seconds),
     "orch.review.failon": ("fail_on", threshold),
     "orch.review.sandbox": ("sandbox", _boolean),
+    "orch.rubric": ("rubric", _text),
     "orch.hookbudget": ("hook_budget_s", seconds),
     "orch.settle": ("settle_s", seconds),
     "orch.maxreviews": ("max_reviews", _above_zero),
@@ -235,6 +247,7 @@ _OF_A_REVIEWER: dict[str, Reader] = {
     "stall": ("stall_s", seconds),
     "required": ("required", _boolean),
     "network": ("network", _boolean),
+    "model": ("model", _text),
 }
 _VARIABLES: dict[str, Reader] = {
     "ORCH_TIMEOUT": ("review_timeout_s", seconds),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Severity = Literal["blocking", "advisory", "nit"]
     Threshold = Literal["blocking", "advisory", "nit", "never"]
     Verdict = Literal["pass", "findings", "unreviewed", "nothing-to-review"]
+    Fault = Literal["rate-limited", "quota", "overloaded", "signed-out", "too-long", "over-budget", "cut", "failed"]
     Access = Literal["read-only", "read-write"]
     Disposition = Literal["discard", "preserve", "merge"]
     Status = Literal[
@@ -101,11 +102,16 @@ class Skipped(Record):
 
 
 class Coverage(Record):
-    """Which of the changed paths a run offered to its reviewers, which they reviewed, and what was left out."""
+    """Which of the changed paths a run offered to its reviewers, which they reviewed, and what was left out.
+
+    `withheld` are changed paths that configure agents: those were given the base's in their place, and the new text of
+    each as data.
+    """
 
     offered: tuple[str, ...] = ()
     reviewed: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    withheld: tuple[str, ...] = ()
 
 
 class Finding(Record):
@@ -176,14 +182,36 @@ if TYPE_CHECKING:
 
 
 class Usage(Record):
-    """What a job cost: CPU seconds of all its processes, the largest resident set of one of them."""
+    """What a job cost: CPU seconds of all its processes, the largest resident set of one of them.
+
+    Of an agent also the tokens that its provider counted, in and out, without `cached_tokens`, those that were read
+    from a cache; and the price where its client tells one, else 0.
+    """
 
     cpu_s: float = 0.0
     peak_rss_bytes: int = 0
+    tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """The cost of both."""
+        return Usage(
+            cpu_s=self.cpu_s + other.cpu_s,
+            peak_rss_bytes=max(self.peak_rss_bytes, other.peak_rss_bytes),
+            tokens=self.tokens + other.tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+        )
 
 
 class Review(Record):
-    """What one reviewer made of a tree."""
+    """What one reviewer made of a tree.
+
+    Of an agent also: `fault`, why its client or provider gave no answer, and `resets_at`, when that is over, as
+    `utc_stamp` writes it; `session_id`, its client's own; `client`, which program that was in which version; and
+    `adjusted`, what of its command line was left out or said otherwise for this version.
+    """
 
     name: str
     outcome: str
@@ -197,6 +225,11 @@ class Review(Record):
     littered: tuple[str, ...] = ()
     required: bool = True
     usage: Usage = Usage()
+    fault: Fault | Literal[""] = ""
+    resets_at: str = ""
+    session_id: str = ""
+    client: str = ""
+    adjusted: tuple[str, ...] = ()
 
 
 class Base(Record):
@@ -240,7 +273,10 @@ class Report(Record):
 
 
 class ReviewerSettings(Record):
-    """How one reviewer is run; frozen into the intent, so that a later edit of the settings changes nothing."""
+    """How one reviewer is run; frozen into the intent, so that a later edit of the settings changes nothing.
+
+    `model` and `budget_usd`, the most that one review may cost where the client can keep to it, are an agent's.
+    """
 
     name: str
     command: str = ""
@@ -249,6 +285,8 @@ class ReviewerSettings(Record):
     stall_s: float = 180.0
     required: bool = True
     network: bool = False
+    model: str = ""
+    budget_usd: float = 1.0
 
 
 def utc_stamp(seconds: float) -> str:

@@ -37,7 +37,21 @@ RESULT_LIMIT = 64 << 20
 
 # Of the client that fired us: they would bind a reviewer that is such a client itself to the session (hook-facts B.1).
 _OF_A_CLIENT = ("CLAUDECODE", "CLAUDE_CODE_", "CLAUDE_ENV_FILE", "CLAUDE_PID", "CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR")
-_OF_OTHER_CLIENTS = ("CLAUDE_PLUGIN_", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "AI_AGENT")
+_OF_OTHER_CLIENTS = (
+    "CLAUDE_PLUGIN_",
+    "AI_AGENT",
+    *(f"CODEX_{name}" for name in ("SESSION_ID", "THREAD_ID", "TOOL_CALL_ID", "SANDBOX", "CI", "MANAGED_", "VERSION")),
+    "CODEX_APPLY_PATCH_",
+    *(f"GEMINI_{name}" for name in ("PROJECT_DIR", "SESSION_ID", "CWD", "CLI_NO_RELAUNCH", "CLI_IDE_")),
+    "QWEN_CODE",
+    "QWEN_PROJECT_DIR",
+    "COPILOT_AGENT_",
+    "OPENCODE_PID",
+    "OPENCODE_SERVER_",
+    "CURSOR_AGENT",
+    "CURSOR_TRACE_ID",
+)
+_SIGNS_OF_CLIENTS = ("GEMINI_CLI", "OPENCODE", "OLDPWD", "PWD")
 
 
 class Request(Record):
@@ -105,4 +119,4 @@ def inside_reviewer(env: Mapping[str, str]) -> bool:
 
 
 def _is_scrubbed(name: str) -> bool:
-    return name.startswith((*_OF_A_CLIENT, *_OF_OTHER_CLIENTS, "ORCH_")) or name in ("OLDPWD", "PWD")
+    return name.startswith((*_OF_A_CLIENT, *_OF_OTHER_CLIENTS, "ORCH_")) or name in _SIGNS_OF_CLIENTS
