@@ -73,6 +73,14 @@ def _fault(outcome: Outcome, given: Answer | Unusable) -> str:
             return "" if given.findings else "exit status 1 without findings"
         case Exited(code=code):
             return f"exit status {code}"
+    return why_ended(outcome)
+
+
+def why_ended(outcome: Outcome) -> str:
+    """Why what a job said does not count, where it did not come to its own end; "" where it did."""
+    match outcome:
+        case Exited():
+            return ""
         case Signalled(signal=signal):
             return f"ended by signal {signal}"
         case TimedOut(after_s=after_s):
