@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from git_orch.briefing import Briefing
     from git_orch.earlier import Earlier
     from git_orch.model import Finding, Json, Outcome, Review, ReviewerSettings
     from git_orch.patch import Lines
@@ -56,19 +57,26 @@ class Subject(Record):
 class Attempt:
     """One reviewer's part of a run: `materialize`, `launch`, then `listen` and `tick` until it has `ended`.
 
-    `fault` is the code of the error for which it did not start.
+    `fault` is the code of the error for which it did not start. An agent's attempt has a `briefing`.
     """
 
     def __init__(
-        self, settings: ReviewerSettings, subject: Subject, clock: Callable[[], float] = time.monotonic
+        self,
+        settings: ReviewerSettings,
+        subject: Subject,
+        clock: Callable[[], float] = time.monotonic,
+        briefing: Briefing | None = None,
     ) -> None:
         self.settings = settings
         self.materialized = ""
         self.materialize_ms = 0
         self.fault = ""
         self.guard: Guard | None = None
-        self.folder = os.path.join(subject.intent.run_dir, settings.name)
+        self.folder = os.path.join(subject.intent.run_dir, settings.name, briefing.label if briefing else "").rstrip(
+            "/"
+        )
         self._subject = subject
+        self._briefing = briefing
         self._clock = clock
         self._containment = subject.containment
         self._because: Outcome | None = None
@@ -136,8 +144,9 @@ class Attempt:
 
     def _make(self) -> None:
         subject, intent = self._subject, self._subject.intent
-        self._place = place = make_place(intent.temp_root, intent.run_id, self.settings.name, subject.key)
-        self.materialized = tree.materialize(subject.store, intent.tree_id, place)
+        name = ".".join(filter(None, (self.settings.name, self._briefing.label if self._briefing else "")))
+        self._place = place = make_place(intent.temp_root, intent.run_id, name, subject.key)
+        self.materialized = tree.materialize(subject.store, self._tree_id, place)
         self._request = Request(
             folder=place.request,
             tree=place.tree,
@@ -151,6 +160,11 @@ class Attempt:
         )
         self._request.write(subject.patch, subject.offered)
         earlier.hand_over(intent.run_dir, place.request, subject.earlier)
+
+    @property
+    def _tree_id(self) -> str:
+        """The tree that the reviewer works in: an agent's has the base's version of what steers agents."""
+        return self._briefing.tree_id if self._briefing else self._subject.intent.tree_id
 
     def _hold(self, lock_fd: int) -> None:
         """A guardian holds the job: with the view of tier 1, or, where that cannot be made, without it and told."""
@@ -171,16 +185,23 @@ class Attempt:
         assert self._place is not None
         assert self._request is not None
         subject = self._subject
-        env = self._request.environment(subject.env)
-        is_contained = self._containment.tier == 1
+        view = sight.view(subject.intent, self._place, subject.env) if self._containment.tier == 1 else None
+        if self._briefing is not None:
+            call = self._briefing.command(self._request, self.folder, subject.env)
+            argv, env, stdin_path = call.argv, call.env, call.stdin_path
+            view = self._briefing.seen(view, subject.env) if view else None
+        else:
+            env = self._request.environment(subject.env)
+            argv, stdin_path = protocol.of(self.settings).argv(self.settings, env), ""
         return Job(
-            argv=protocol.of(self.settings).argv(self.settings, env),
+            argv=argv,
             env=env,
             cwd=self._place.tree,
+            stdin_path=stdin_path,
             stdout_path=os.path.join(self.folder, "result.out"),
             stderr_path=os.path.join(self.folder, "result.err"),
             containment=self._containment,
-            view=sight.view(subject.intent, self._place, subject.env) if is_contained else None,
+            view=view,
         )
 
     def _is_built_in(self) -> bool:
@@ -288,6 +309,11 @@ class Attempt:
         return self._answer
 
     @property
+    def offered(self) -> tuple[str, ...]:
+        """The paths that the reviewer has to account for."""
+        return self._subject.offered
+
+    @property
     def moved(self) -> tuple[str, ...]:
         """What of the user's git directory changed meanwhile as it does when one works, where that was looked at."""
         return self._change.moved
@@ -309,7 +335,7 @@ class Attempt:
         tampered = self._inspected().tampered if self._was_held() else ()
         if self._before is not None:
             self._change = integrity.change(self._before, integrity.look(self._subject.intent))
-        return verdict.of_reviewer(
+        review = verdict.of_reviewer(
             self.settings,
             self.outcome,
             self.answer,
@@ -318,6 +344,7 @@ class Attempt:
             duration_ms=duration_ms,
             usage=self._usage(),
         )
+        return self._briefing.dressed(review) if self._briefing else review
 
     def _was_held(self) -> bool:
         return self._place is not None and self.guard is not None
@@ -331,8 +358,8 @@ class Attempt:
 
     def _usage(self) -> Usage:
         """What all tries have cost."""
-        now, before = self.guard.usage if self.guard else Usage(), self._spent
-        return Usage(cpu_s=now.cpu_s + before.cpu_s, peak_rss_bytes=max(now.peak_rss_bytes, before.peak_rss_bytes))
+        now = (self.guard.usage if self.guard else Usage()) + self._spent
+        return now + self._briefing.spent if self._briefing else now
 
     def _inspected(self) -> Inspection:
         """What became of the tree; the places that were made in it for what it was lent are gone again."""
@@ -340,7 +367,7 @@ class Attempt:
             assert self._place is not None
             _remove_places(self._place.tree, [place for _, place in sight.provided(self._subject.intent)])
             try:
-                self._inspection = inspect(self._place, self._subject.store, self._subject.intent.tree_id)
+                self._inspection = inspect(self._place, self._subject.store, self._tree_id)
             except OrchError as error:
                 self._inspection = Inspection(tampered=(f"its tree cannot be compared: {error.message}",))
         return self._inspection
@@ -356,11 +383,15 @@ class Attempt:
                 continue
 
     def _read_answer(self) -> Answer | Unusable:
+        root = self._place.tree if self._place else ""
+        if self._briefing is not None:
+            streams = (self._output("result.out"), self._output("result.err")[-_TOLD_OF_STDERR:])
+            return self._briefing.read(self._request, self.outcome, *streams, root)
         asked = answers.Request(
             nonce=self._request.nonce if self._request else "",
             offered=self._subject.offered,
             tokens={},
-            root=self._place.tree if self._place else "",
+            root=root,
         )
         return answers.read(
             self.settings,

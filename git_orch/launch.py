@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+from git_orch import atomic, proc, registry, runs, windows
 from git_orch import key as keys
-from git_orch import proc, registry, runs, windows
 from git_orch.errors import EnvironmentProblem
+from git_orch.git import encode
 from git_orch.model import Record, utc_stamp
 
 TYPE_CHECKING = False
@@ -32,23 +33,25 @@ _BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); from git_orch import sup
 
 
 class Order(Record):
-    """What to run, and for whom."""
+    """What to run, and for whom; `rubric` is the text by which agents judge."""
 
     reviewers: tuple[ReviewerSettings, ...]
     fail_on: Threshold = "blocking"
     disposition: Disposition = "discard"
     pathspec: tuple[str, ...] = ()
     kind: str = "code"
+    rubric: str = ""
     client: str = "unknown"
     session_id: str = "unknown"
     settle_s: float = 0.0
 
 
 def dedup_key(target: Target, order: Order) -> str:
-    """What a verdict belongs to: both trees, what of the tracked files is not in them, the kind, and the reviewers."""
+    """What a verdict belongs to: both trees, what of the tracked files is not in them, what it was judged by, and whom."""
     reviewers = [repr(sorted(reviewer.fields().items())) for reviewer in order.reviewers]
     left_out = [f"{skip.path}\0{skip.reason}" for skip in target.skipped if skip.tracked]
-    verdict_of = (target.tree_id, target.base.tree_id, order.kind, order.fail_on, *order.pathspec)
+    judged_by = (order.kind, order.fail_on, keys.digest(order.rubric), *order.pathspec)
+    verdict_of = (target.tree_id, target.base.tree_id, *judged_by)
     return keys.digest(*verdict_of, "left out", *sorted(left_out), "reviewers", *sorted(reviewers))
 
 
@@ -59,6 +62,8 @@ def prepare(layout: Layout, settings: Settings, target: Target, order: Order, te
     run_dir = layout.run_dir(run_id)
     runs.make_folder(run_dir)
     runs.write(run_dir, "snapshot.json", {"skipped": [skipped.fields() for skipped in target.skipped]})
+    if order.rubric:
+        atomic.write(os.path.join(run_dir, runs.RUBRIC), encode(order.rubric))
     longest = max((reviewer.timeout_s for reviewer in order.reviewers), default=0.0)
     return registry.Intent(
         run_id=run_id,
@@ -83,6 +88,7 @@ def prepare(layout: Layout, settings: Settings, target: Target, order: Order, te
         deadline=utc_stamp(now + longest),
         reviewers=order.reviewers,
         kind=order.kind,
+        rubric=keys.digest(order.rubric) if order.rubric else "",
         disposition=order.disposition,
         fail_on=order.fail_on,
         sandbox=settings.sandbox,

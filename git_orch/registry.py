@@ -78,6 +78,7 @@ class Intent(Record):
     fail_on: Threshold = "blocking"
     sandbox: bool = True
     provide: tuple[str, ...] = ()
+    rubric: str = ""
     pathspec: tuple[str, ...] = ()
     settle_s: float = 0.0
     snapshot_ms: int = 0

@@ -8,7 +8,7 @@ import time
 
 from git_orch import atomic, earlier, findings, lineage, runs, snapshot, verdict
 from git_orch.attempt import Attempt, Subject, settled
-from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S
+from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S, is_agent
 from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
 from git_orch.containment.probe import probe
 from git_orch.errors import OrchError
@@ -18,6 +18,7 @@ from git_orch.parents import foreign_configuration
 from git_orch.patch import changed_lines
 from git_orch.place import check_space
 from git_orch.reviewers.answers import Unusable
+from git_orch.series import Series
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ class Work:
         self._key = key
         self._env = dict(env)
         self._run = run
-        self._attempts: list[Attempt] = []
-        self._scouts: list[Attempt] = []
+        self._attempts: list[Attempt | Series] = []
+        self._scouts: list[Attempt | Series] = []
         self._cancelled: Cancelled | None = None
         self._size = Change()
         self._hidden: tuple[Skipped, ...] = ()
@@ -102,7 +103,11 @@ class Work:
 
     def _review(self, subject: Subject, changed: list[Changed]) -> None:
         first = [settings for settings in self._intent.reviewers if settings.name == BUILT_IN]
-        rest = [Attempt(settings, subject) for settings in self._intent.reviewers if settings.name != BUILT_IN]
+        rest = [
+            Series(settings, subject, changed) if is_agent(settings) else Attempt(settings, subject)
+            for settings in self._intent.reviewers
+            if settings.name != BUILT_IN
+        ]
         self._attempts = [Attempt(settings, subject) for settings in first]
         if not first and any(attempt.settings.network for attempt in rest):
             # Nobody has asked for its opinion, but nothing goes out before it has looked.
@@ -158,7 +163,7 @@ class Work:
 
     # -- the loop
 
-    def _start(self, attempts: list[Attempt]) -> None:
+    def _start(self, attempts: list[Attempt | Series]) -> None:
         """They run side by side, but for those that could not be started."""
         for attempt in attempts:
             if self._is_cancelled() or attempt.ended:
@@ -179,7 +184,7 @@ class Work:
         while live := [attempt for attempt in attempts if attempt.guard is not None and not attempt.guard.gone]:
             self._wait(live)
 
-    def _watch(self, attempts: list[Attempt]) -> None:
+    def _watch(self, attempts: list[Attempt | Series]) -> None:
         """Every one of them has ended."""
         told: set[str] = set()
         while True:
@@ -197,7 +202,7 @@ class Work:
                 self._enter()
             self._is_cancelled()
 
-    def _wait(self, live: list[Attempt]) -> None:
+    def _wait(self, live: list[Attempt | Series]) -> None:
         """Until a guardian says something, a deadline comes, or a second has gone."""
         poll = select.poll()
         by_fd = {}
@@ -213,7 +218,7 @@ class Work:
         for fd, _ in poll.poll(longest * 1000):
             by_fd[fd].listen()
 
-    def _retries(self, attempt: Attempt) -> bool:
+    def _retries(self, attempt: Attempt | Series) -> bool:
         """Whether the reviewer, having said nothing at all, was given another try."""
         if self._cancelled is not None or attempt.guard is None or not attempt.retry(self._run.lock_fd):
             return False
@@ -238,7 +243,7 @@ class Work:
             status = "unkillable"
         self._run.enter(status, tuple(attempt.job for attempt in attempts))
 
-    def _tell(self, attempt: Attempt) -> None:
+    def _tell(self, attempt: Attempt | Series) -> None:
         review = attempt.review()
         self._enter()
         if attempt.moved:
@@ -263,7 +268,7 @@ class Work:
 
     # -- a secret is not sent
 
-    def _hold_back(self, attempts: list[Attempt]) -> None:
+    def _hold_back(self, attempts: list[Attempt | Series]) -> None:
         """A secret in the difference keeps it from every reviewer that uses the network."""
         reason = self._secret() if any(attempt.settings.network for attempt in attempts) else ""
         for attempt in attempts:
@@ -316,7 +321,11 @@ class Work:
         removed = tuple(change.path for change in changed if change.status == "D")
         # A path that is gone has nothing to read: whoever read the difference has seen that it went.
         return covered.replace(
-            offered=covered.offered + removed, reviewed=covered.reviewed + (removed if untouched else ())
+            offered=covered.offered + removed,
+            reviewed=covered.reviewed + (removed if untouched else ()),
+            withheld=tuple(
+                dict.fromkeys(path for each in self._attempts if isinstance(each, Series) for path in each.withheld)
+            ),
         )
 
     def _skipped(self, changed: list[Changed]) -> tuple[Skipped, ...]:
@@ -388,6 +397,6 @@ def _size(patch: bytes, files: int) -> Change:
     return Change(files=files, added=added, removed=removed)
 
 
-def _materialized(attempts: list[Attempt]) -> str:
+def _materialized(attempts: list[Attempt | Series]) -> str:
     ways = [attempt.materialized for attempt in attempts if attempt.materialized]
     return "warm" if "warm" in ways else (ways[0] if ways else "")

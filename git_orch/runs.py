@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from git_orch.model import Json
 
 RECORD = "record.json"
+RUBRIC = "rubric.md"
+"""The text by which a run's agents judge, as it was when the run was asked for."""
 ROOM = ".room"
 """A file that only takes space, for what is to be recorded on a disk that is full by then."""
 TRASH = ".trash-"

@@ -104,7 +104,8 @@ def _asked_base(question: Question, workspace: Workspace) -> Base | None:
     if not question.base:
         return None
     commit = commit_of(workspace.git, question.base)
-    tree = tree_of(workspace.git, commit or question.base)
+    # A session's base is a snapshot of ours: its tree is in the store alone.
+    tree = tree_of(workspace.git, commit or question.base) or tree_of(workspace.store.git(), question.base)
     if not tree:
         raise UsageError(f"--base: `{question.base}` is no revision here", "git log --oneline shows some")
     return Base(tree_id=tree, name=question.base, commit=commit)
