@@ -122,6 +122,12 @@ def review(  # noqa: PLR0913, PLR0917 - the options are read from it
     disposition: Annotated[
         str, typer.Option("--disposition", metavar="WHAT", help="What becomes of the trees: discard or preserve.")
     ] = "discard",
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="What is judged: code, plan, spec or docs.")
+    ] = "code",
+    rubric: Annotated[
+        str, typer.Option("--rubric", metavar="FILE", help="A design, or what matters here, for agents to judge by.")
+    ] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Also what was reviewed already.")] = False,
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Supervise in this process; for finding faults in git-orch.")
@@ -130,23 +136,28 @@ def review(  # noqa: PLR0913, PLR0917 - the options are read from it
     """Review the uncommitted work tree, or what the arguments name, and tell the verdict.
 
     REV is a branch, compared with where it left the default branch, or any other commit, compared with its first
-    parent. A..B is what B has changed since it left A. PATHSPEC is as git has it.
+    parent. A..B is what B has changed since it left A. PATHSPEC is as git has it. With --kind plan, spec or docs the
+    words are paths, and what lies there is judged as a whole.
 
     The command follows the run to its end: Ctrl-C leaves it running, twice within two seconds cancels it.
 
     It exits with 0 pass, 1 findings, 2 usage, 4 the machine does not allow it, 5 not reviewed, 6 nothing to review,
     130 interrupted.
     """
-    from git_orch import config
+    from git_orch import config, kinds
     from git_orch.commands import review as command
     from git_orch.target import Question
 
-    rev, pathspec = _rev_and_paths(words or [], context.obj)
+    is_whole = kinds.of(kind).whole
+    rev, pathspec = ("", tuple(words or ())) if is_whole else _rev_and_paths(words or [], context.obj)
     if base == "":
         raise UsageError("--base: an empty word is no revision", "is a variable empty?")
+    everything = all_files or (is_whole and not base)
     return command.review(
         command.Options(
-            question=Question(rev=rev, base=base or "", staged=staged, all_files=all_files),
+            question=Question(rev=rev, base=base or "", staged=staged, all_files=everything),
+            kind=kind,
+            rubric=rubric,
             reviewers=tuple(reviewer or ()),
             detach=detach,
             foreground=foreground,

@@ -6,7 +6,7 @@ import os
 import sys
 
 from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, workspace
-from git_orch.errors import OrchError
+from git_orch.errors import OrchError, UsageError
 from git_orch.index import folder as index_folder
 from git_orch.install import launcher
 from git_orch.key import digest
@@ -174,6 +174,7 @@ def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
     order = Order(
         reviewers=tuple(settings.reviewer(name) for name in settings.reviewers),
         fail_on=settings.fail_on,
+        rubric=_rubric(scene, base),
         client=fired.client,
         session_id=fired.session_id,
         settle_s=settings.settle_s,
@@ -207,6 +208,18 @@ def _supervise(book: Registry, intent: Intent, lock: Lock) -> None:
     from git_orch import supervisor  # 15 ms that the client need not wait for
 
     supervisor.supervise(book, intent, lock)
+
+
+def _rubric(scene: Scene, base: Base) -> str:
+    """What `orch.rubric` names, or nothing: by hand one is told why it cannot be had, here the review goes on."""
+    if not scene.settings.rubric:
+        return ""
+    from git_orch import rubric
+
+    try:
+        return rubric.configured(scene, base.tree_id)
+    except UsageError:
+        return ""
 
 
 def _is_there(git: Git, tree_id: str) -> bool:

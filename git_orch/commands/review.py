@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import dedup, inbox, launch, report, runs, target
+from git_orch import dedup, inbox, kinds, launch, report, rubric, runs, target
 from git_orch.commands import following, history, progress, speaking
 from git_orch.commands.looking import Look
 from git_orch.commands.wait import exit_code
+from git_orch.config import is_agent
 from git_orch.errors import EXIT_INTERRUPTED, NothingToReview, UsageError
 from git_orch.formats.terminal import Terminal, wrap
 from git_orch.formats.words import plural, short_id, size
@@ -16,6 +17,7 @@ from git_orch.launch import Order
 from git_orch.model import SCHEMA_VERSION, Record, Report
 from git_orch.place import temp_root
 from git_orch.registry import BY_HAND
+from git_orch.reviewers import abilities, agents
 from git_orch.source import Source
 from git_orch.target import Question
 from git_orch.workspace import open_at
@@ -23,7 +25,7 @@ from git_orch.workspace import open_at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from git_orch.commands.following import Interrupts
-    from git_orch.model import Disposition, Json, Threshold
+    from git_orch.model import Disposition, Json, ReviewerSettings, Threshold
     from git_orch.registry import Intent, Lock
     from git_orch.store import Changed
     from git_orch.target import Target
@@ -46,6 +48,8 @@ class Options(Record):
     fail_on: Threshold | None = None
     disposition: Disposition = "discard"
     fresh: bool = False
+    kind: str = kinds.CODE.name
+    rubric: str = ""
 
 
 class Job(Record):
@@ -98,6 +102,7 @@ def _job(options: Options, env: dict[str, str]) -> Job:
     inbox.take_in(workspace)
     order = _order(options, workspace)
     wanted = target.resolve(options.question, workspace)
+    order = order.replace(rubric=_rubric(options, workspace, wanted))
     changed = workspace.store.changed(wanted.base.tree_id, wanted.tree_id, order.pathspec)
     if not changed:
         raise NothingToReview(
@@ -113,7 +118,10 @@ def _order(options: Options, workspace: Workspace) -> Order:
     settings = workspace.settings
     chosen = [settings.reviewer(name) for name in dict.fromkeys(options.reviewers or settings.reviewers)]
     for reviewer in chosen:
-        if not reviewer.command and reviewer.name != "static":
+        if is_agent(reviewer):
+            if not abilities.find(agents.client(reviewer.name), workspace.env.get("PATH", os.defpath)):
+                raise agents.missing(reviewer.name)
+        elif not reviewer.command and reviewer.name != "static":
             raise UsageError(
                 f"reviewer `{reviewer.name}` has no command",
                 f"git config orch.reviewer.{reviewer.name}.command 'COMMAND'",
@@ -126,7 +134,14 @@ def _order(options: Options, workspace: Workspace) -> Order:
         disposition=options.disposition,
         pathspec=target.within(options.pathspec, workspace.layout, os.getcwd()),
         client=BY_HAND,
+        kind=kinds.of(options.kind).name,
     )
+
+
+def _rubric(options: Options, workspace: Workspace, wanted: Target) -> str:
+    if options.rubric:
+        return rubric.named(options.rubric, os.getcwd())
+    return rubric.configured(workspace, wanted.base.tree_id)
 
 
 # -- starting
@@ -217,7 +232,7 @@ def _plan(job: Job) -> str:
     )
     for reviewer in job.order.reviewers:
         where = "may use the network" if reviewer.network else "stays on this machine"
-        by = terminal.sentence(reviewer.command) or "built-in checks"
+        by = terminal.sentence(reviewer.command) or _built_in(reviewer)
         said = f"{reviewer.name}: the tree and a patch of {size(len(patch))}; {where}: {by}"
         lines += wrap(said, terminal.width, first="  ", rest="    ")
     for change in job.changed:
@@ -225,6 +240,14 @@ def _plan(job: Job) -> str:
     for skip in wanted.skipped:
         lines += wrap(f"{terminal.shown(skip.path)}: {skip.reason}", terminal.width, first="  left out: ", rest="    ")
     return "".join(line + "\n" for line in lines)
+
+
+def _built_in(reviewer: ReviewerSettings) -> str:
+    """Who reviews where the settings name no command."""
+    if not is_agent(reviewer):
+        return "built-in checks"
+    model = f", model {reviewer.model}" if reviewer.model else ""
+    return f"{agents.client(reviewer.name).TITLE}{model}"
 
 
 def _plan_json(job: Job) -> str:
