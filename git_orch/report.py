@@ -91,13 +91,14 @@ def _of(record: Json, run_dir: str, reused: bool) -> Report:
 
 
 def coverage_json(coverage: Coverage, reviews: tuple[Review, ...]) -> Json:
-    """Coverage as `coverage.json` has it, with what each reviewer read, and what it need not read by a rule."""
+    """Coverage as `coverage.json` has it: what each reviewer read, what it left out, what of that a rule excuses."""
     return {
         "schema_version": "1",
         **coverage.fields(),
         "skipped": [skip.fields() for skip in coverage.skipped],
         "by_reviewer": {review.name: review.reviewed for review in reviews},
         "excused": {review.name: [skip.path for skip in review.skipped if _is_by_rule(skip)] for review in reviews},
+        "skipped_by": {review.name: [skip.fields() for skip in review.skipped] for review in reviews if review.skipped},
     }
 
 
@@ -114,8 +115,9 @@ def _review(item: Json, found: tuple[Finding, ...], covered: Json) -> Review:
     name = known["name"]
     known["findings"] = tuple(finding for finding in found if finding.reviewer == name)
     known["reviewed"] = tuple(covered.get("by_reviewer", {}).get(name, ()))
-    known["skipped"] = ()
-    known["littered"] = tuple(known.get("littered", ()))
+    known["skipped"] = tuple(Skipped(**_known(Skipped, each)) for each in covered.get("skipped_by", {}).get(name, ()))
+    for listed in ("littered", "adjusted"):
+        known[listed] = tuple(known.get(listed, ()))
     known["usage"] = Usage(**_known(Usage, known.get("usage", {})))
     return Review(**known)
 
@@ -125,6 +127,7 @@ def _coverage(covered: Json) -> Coverage:
         offered=tuple(covered.get("offered", ())),
         reviewed=tuple(covered.get("reviewed", ())),
         skipped=tuple(Skipped(**_known(Skipped, item)) for item in covered.get("skipped", ())),
+        withheld=tuple(covered.get("withheld", ())),
     )
 
 

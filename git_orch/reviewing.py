@@ -319,14 +319,14 @@ class Work:
         untouched = [a.answer for a, review in zip(self._attempts, reviews, strict=True) if _did_review(review)]
         covered = verdict.covered(subject.offered, self._skipped(changed), untouched)
         removed = tuple(change.path for change in changed if change.status == "D")
+        agents = [each for each in self._attempts if isinstance(each, Series)]
         # A path that is gone has nothing to read: whoever read the difference has seen that it went.
-        return covered.replace(
+        whole = covered.replace(
             offered=covered.offered + removed,
             reviewed=covered.reviewed + (removed if untouched else ()),
-            withheld=tuple(
-                dict.fromkeys(path for each in self._attempts if isinstance(each, Series) for path in each.withheld)
-            ),
+            withheld=tuple(dict.fromkeys(path for each in agents for path in each.withheld)),
         )
+        return verdict.narrowed(whole, (each.answer for each in agents))
 
     def _skipped(self, changed: list[Changed]) -> tuple[Skipped, ...]:
         taken = runs.read(self._intent.run_dir, "snapshot.json") or {}

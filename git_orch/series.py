@@ -236,7 +236,7 @@ class Series:
             usage=sum((review.usage for review in reviews), Usage()),
         )
         if tampered:
-            judged = judged.replace(verdict="unreviewed", reason=tampered, findings=(), reviewed=())
+            judged = judged.replace(verdict="unreviewed", reason=tampered, findings=(), reviewed=(), skipped=())
         if last is None:
             return judged
         return judged.replace(

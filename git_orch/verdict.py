@@ -90,6 +90,23 @@ def covered(offered: tuple[str, ...], left_out: tuple[Skipped, ...], answers: It
     )
 
 
+def narrowed(coverage: Coverage, agents: Iterable[Answer | Unusable]) -> Coverage:
+    """The coverage of a run in which agents reviewed: reviewed is what one of them read, the rest has its reason.
+
+    What the built-in checks have looked at as well is not what a person means by "reviewed" then.
+    """
+    answers = [answer for answer in agents if isinstance(answer, Answer)]
+    read = {path for answer in answers for path in answer.reviewed}
+    unread = {entry.path: entry for answer in answers for entry in answer.skipped if entry.path not in read}
+    if not unread:
+        return coverage
+    named = {entry.path for entry in coverage.skipped}
+    return coverage.replace(
+        reviewed=tuple(path for path in coverage.reviewed if path not in unread),
+        skipped=(*coverage.skipped, *(entry for path, entry in unread.items() if path not in named)),
+    )
+
+
 def of_run(reviews: Sequence[Review], coverage: Coverage, threshold: Threshold) -> tuple[Verdict, str]:
     """The verdict of all reviewers together, and why, as one sentence.
 
@@ -190,7 +207,7 @@ def _read(reviews: Iterable[Review], coverage: Coverage) -> set[str]:
 
 def _passed(reviews: Sequence[Review], coverage: Coverage) -> str:
     readers = _readers(reviews)
-    read = len(_read(reviews, coverage))
+    read = len(_read(reviews, coverage).difference(entry.path for entry in coverage.skipped))
     offered = len(coverage.offered)
     if [review.name for review in reviews] == [BUILT_IN]:
         return f"{_plural(read, 'file')}, built-in checks only, no agent read them"

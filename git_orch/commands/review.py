@@ -98,6 +98,8 @@ def disposition(word: str) -> Disposition:
 def _job(options: Options, env: dict[str, str]) -> Job:
     if options.detach and options.foreground:
         raise UsageError("--detach and --foreground exclude each other", "leave one of them out")
+    if kinds.of(options.kind).whole and not options.pathspec:
+        raise UsageError(f"--kind {options.kind}: which document?", f"git orch review --kind {options.kind} PATH")
     workspace = open_at(os.getcwd(), env)
     inbox.take_in(workspace)
     order = _order(options, workspace)

@@ -128,9 +128,11 @@ def _remaining(one: Finding) -> Json:
 
 
 def coverage(one: Coverage) -> Json:
-    """Paths as strings; `offered_b64` and `reviewed_b64`, of the same order, are there where a path is not UTF-8."""
+    """Paths as strings; `offered_b64` and the like, of the same order, are there where a path is not UTF-8."""
     skipped = [{**path_fields(entry.path), "reason": entry.reason, "tracked": entry.tracked} for entry in one.skipped]
-    return {**_paths("offered", one.offered), **_paths("reviewed", one.reviewed), "skipped": skipped}
+    lists = {"offered": one.offered, "reviewed": one.reviewed, "withheld": one.withheld}
+    told = {key: value for name, paths in lists.items() for key, value in _paths(name, paths).items()}
+    return {**told, "skipped": skipped}
 
 
 def _paths(name: str, paths: Sequence[str]) -> Json:
@@ -154,6 +156,22 @@ def reviewer(one: Review) -> Json:
         "littered": [replaced(path) for path in one.littered],
         "cpu_s": round(one.usage.cpu_s, 3),
         "peak_rss_bytes": one.usage.peak_rss_bytes,
+        **_of_an_agent(one),
+    }
+
+
+def _of_an_agent(one: Review) -> Json:
+    """What only an agent has: what it cost, which client and session that was, why its provider gave no answer."""
+    return {
+        "tokens": one.usage.tokens,
+        "cached_tokens": one.usage.cached_tokens,
+        "cost_usd": one.usage.cost_usd,
+        "client": one.client,
+        "session_id": one.session_id,
+        "fault": one.fault or None,
+        "resets_at": one.resets_at or None,
+        "adjusted": list(one.adjusted),
+        "skipped": [{**path_fields(entry.path), "reason": entry.reason} for entry in one.skipped],
     }
 
 

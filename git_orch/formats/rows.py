@@ -5,6 +5,7 @@ Pure functions: whoever follows the run has the clock and the cursor.
 
 from __future__ import annotations
 
+from git_orch.formats import words
 from git_orch.formats.terminal import Terminal, cells, mark_style, pad, shown, wrap
 from git_orch.formats.words import (
     STATIC,
@@ -29,6 +30,8 @@ _CTRL_C_SHORT = "Ctrl-C: leave it; twice: cancel it"
 _NAME_MOST = 20
 _TIME, _RESULT = 6, 12  # cells: "31.4 s", "not reviewed"
 _DOING = 38
+_READ, _TOKENS = 16, 13  # cells: "11 files read", "18k tokens"
+_IN_COLUMNS = 72
 _DETAIL_LEAST = 24
 _REASON_LINES = 3
 _RAGGED = 8  # cells that a line may lose where it is broken at a space
@@ -81,7 +84,8 @@ def reviewer_row(review: Review, terminal: Terminal, names: int = 0) -> str:
     time = duration(review.duration_ms)
     left = _left(terminal.mark(mark), review.name, time, names or name_width([review.name]), terminal)
     most = _REASON_LINES if mark == "unreviewed" else 2 if review.name == STATIC else 1
-    lines = _beside(f"{left}{pad(_result(review), _RESULT)}  ", _detail(review, terminal), terminal, most)
+    columns, detail = _columns(review, terminal), _detail(review, terminal)
+    lines = _beside(f"{left}{pad(_result(review), _RESULT)}  {columns}", detail, terminal, most)
     lines[0] = terminal.paint_at(lines[0], 2, 1, mark_style(mark))
     return "\n".join(lines)
 
@@ -111,11 +115,25 @@ def _detail(review: Review, terminal: Terminal) -> str:
     note = terminal.sentence(review.note)
     if review.name == STATIC:
         return note or read
-    return f'{read}; it says "{note}"' if note else read
+    said = f'it says "{note}"' if note else ""
+    if _columns(review, terminal):
+        return said
+    return "; ".join(filter(None, (", ".join([read, *words.price(review.usage)]), said)))
+
+
+def _columns(review: Review, terminal: Terminal) -> str:
+    """How much an agent read and what that cost, in columns; "" where nothing is known, or there is no room."""
+    price = words.price(review.usage)
+    if review.verdict == "unreviewed" or not price or terminal.width < _IN_COLUMNS:
+        return ""
+    read = f"{plural(len(review.reviewed), 'file')} read"
+    return "   ".join([f"{read:<{_READ}}{price[0]:>{_TOKENS}}", *price[1:], ""])
 
 
 def _beside(left: str, detail: str, terminal: Terminal, most: int) -> list[str]:
     """The detail in the last column, or below where that would be too narrow; no more than `most` lines of it."""
+    if not detail:
+        return [left.rstrip()]
     column = cells(left)
     below = column + min(_DETAIL_LEAST, cells(detail)) > terminal.width
     indent = "    " if below else " " * column

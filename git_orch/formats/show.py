@@ -8,7 +8,7 @@ from git_orch.formats.paragraphs import joined, plain, sentences
 from git_orch.formats.rows import outcome_mark
 from git_orch.formats.terminal import VERDICT_MARKS, Terminal, mark_style, pad, wrap
 from git_orch.formats.text import skip_lines
-from git_orch.formats.words import file_count, plural, short_id, size, why_all_silent, why_unreviewed
+from git_orch.formats.words import file_count, plural, price, short_id, size, why_all_silent, why_unreviewed
 from git_orch.model import Record, Report, Usage
 from git_orch.runs import short
 
@@ -136,7 +136,8 @@ def _said(review: Review) -> str:
     if review.verdict == "unreviewed":
         return f"not reviewed: {review.reason or review.outcome}"
     count = plural(len(review.findings), "finding") if review.findings else "no findings"
-    return f"{count}; {review.note}" if review.note else count
+    told = ", ".join([count, *price(review.usage)])
+    return f"{told}; {review.note}" if review.note else told
 
 
 def _covered(view: ShowView) -> str:

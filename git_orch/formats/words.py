@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from git_orch.model import Coverage, Finding, Report, Review, Severity
+    from git_orch.model import Coverage, Finding, Report, Review, Severity, Usage
 
 _PLURALS = {"blocking": "blocking", "advisory": "advisories", "nit": "nits"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -127,6 +127,24 @@ def age(seconds: float) -> str:
         if whole >= length_s:
             return f"{whole // length_s} {unit}"
     return f"{whole} s"
+
+
+def tokens(count: int) -> str:
+    """`640 tokens`, `18k tokens`, `1.2M tokens`."""
+    if count < 1000:
+        return f"{count} tokens"
+    return f"{round(count / 1000)}k tokens" if count < 999_500 else f"{count / 1_000_000:.1f}M tokens"
+
+
+def money(usd: float) -> str:
+    """`$0.09`; less than a cent is `<$0.01`."""
+    return f"${usd:.2f}" if usd >= 0.005 else "<$0.01"
+
+
+def price(usage: Usage) -> list[str]:
+    """What an agent cost, as far as it is known: `18k tokens`, `$0.09`."""
+    told = [tokens(usage.tokens)] if usage.tokens else []
+    return [*told, money(usage.cost_usd)] if usage.cost_usd > 0 else told
 
 
 def size(size_bytes: int) -> str:

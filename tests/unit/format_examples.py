@@ -84,7 +84,15 @@ STATIC = Review(
     usage=Usage(cpu_s=0.8, peak_rss_bytes=41 << 20),
 )
 CLAUDE = Review(
-    name="claude", outcome="exited 0", verdict="findings", duration_ms=31_400, findings=(SQL, LOCK), reviewed=FILES
+    name="claude",
+    outcome="exited 0",
+    verdict="findings",
+    duration_ms=31_400,
+    findings=(SQL, LOCK),
+    reviewed=FILES,
+    usage=Usage(tokens=18_240, cost_usd=0.09),
+    client="claude 2.1.332",
+    session_id="5c1e7a02",
 )
 CODEX = Review(
     name="codex",
@@ -119,7 +127,13 @@ CLEAN = REVIEW.replace(
         STATIC.replace(
             verdict="pass", note="3 files checked, 3 of them parsed", duration_ms=400, findings=(), reviewed=FILES[:3]
         ),
-        CLAUDE.replace(verdict="pass", duration_ms=12_800, findings=(), reviewed=FILES[:3]),
+        CLAUDE.replace(
+            verdict="pass",
+            duration_ms=12_800,
+            findings=(),
+            reviewed=FILES[:3],
+            usage=Usage(tokens=6_120, cost_usd=0.031),
+        ),
     ),
     change=Change(files=3, added=12, removed=4),
     timings_ms={"snapshot": 60, "materialize": 190, "review": 12_900, "dispose": 12, "total": 13_400},

@@ -59,7 +59,7 @@ def test_json_has_the_keys_that_were_promised() -> None:
         "materialized", "timings_ms", "run_dir", "reused",
     ]  # fmt: skip
     assert list(told["base"]) == ["tree_id", "name", "commit"]
-    assert list(told["coverage"]) == ["offered", "reviewed", "skipped"]
+    assert list(told["coverage"]) == ["offered", "reviewed", "withheld", "skipped"]
     assert list(told["timings_ms"]) == ["snapshot", "materialize", "review", "dispose", "total"]
     assert {"name", "outcome", "verdict", "reason", "duration_ms"} <= told["reviewers"][0].keys()
     assert [finding["severity"] for finding in told["findings"]] == list(SEVERITIES)
