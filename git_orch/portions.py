@@ -44,8 +44,8 @@ class Part(Record):
     @property
     def lines(self) -> int:
         """How many lines it adds and takes away."""
-        body = self.raw[self.raw.find(b"\n@@ ") :] if b"\n@@ " in self.raw else b""
-        return sum(line[:1] in (b"+", b"-") for line in body.split(b"\n"))
+        changes = patches.parse(self.raw)
+        return sum(hunk.old_count + hunk.new_count for change in changes for hunk in change.hunks)
 
 
 def parts(patch: bytes) -> tuple[Part, ...]:

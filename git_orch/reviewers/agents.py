@@ -6,7 +6,7 @@ from git_orch.errors import EnvironmentProblem
 from git_orch.model import Exited, Record, Stalled, TimedOut
 from git_orch.reviewers import answers, faults
 from git_orch.reviewers.client import Heard, Said
-from git_orch.reviewers.reading import Answer, Unusable, encodable
+from git_orch.reviewers.reading import NOTE_LIMIT, Answer, Unusable, encodable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def read(of_client: Client, settings: ReviewerSettings, output: Output, outcome:
     """What the agent answered. Its client's exit status is neither a pass nor a fault; how we ended it is one."""
     heard = of_client.hear(output)
     if heard.said is not None:
-        return Reply(answer=_unusable(heard.said, outcome), heard=heard)
+        return Reply(answer=_unusable(heard.said, outcome, is_silent=not output.stdout.strip()), heard=heard)
     text = heard.answer.encode("utf-8", "replace")
     if answers_in_text(settings.name):
         text = unfenced(text)
@@ -104,16 +104,16 @@ def unfenced(text: bytes) -> bytes:
     return text
 
 
-def _unusable(said: Said, outcome: Outcome) -> Unusable:
+def _unusable(said: Said, outcome: Outcome, *, is_silent: bool) -> Unusable:
     """A client that was ended while it retried a limit has told of that limit already."""
-    reason = faults.reason(said)
+    reason = faults.reason(said) if said.text.strip() or not is_silent else "no output"
     is_told = said.fault in ("rate-limited", "quota", "overloaded", "signed-out")
     if isinstance(outcome, TimedOut | Stalled) and is_told:
         reason = f"{reason}; no answer within {outcome.after_s:g} s"
     elif not isinstance(outcome, Exited):
         reason = answers.why_ended(outcome)
-    is_empty = said.fault == "failed" and not said.text.strip()
-    return Unusable(reason=reason, note=said.text.strip()[:4000], empty=is_empty)
+    is_empty = is_silent and said.fault == "failed"
+    return Unusable(reason=reason, note=said.text.strip()[:NOTE_LIMIT], empty=is_empty)
 
 
 def _with_real_paths(text: bytes, request: Request) -> bytes:

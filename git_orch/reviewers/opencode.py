@@ -71,7 +71,7 @@ def hear(output: Output) -> Heard:
             return heard.replace(said=faults.said(said, status=count(event, "error", "data", "statusCode")))
     if not stream:
         said = output.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return heard.replace(said=faults.said(said) if said else None)
+        return heard.replace(said=faults.said(said))
     ends = [event for event in stream if event.get("type") == "step_finish"]
     if not ends or words(ends[-1], "part", "reason") != "stop":
         return heard.replace(said=Said(fault="cut", text="its last step did not end"))

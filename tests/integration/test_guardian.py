@@ -88,6 +88,19 @@ def test_a_job_that_cannot_start_says_why(tier: int, tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+@in_both_tiers
+def test_a_file_is_the_jobs_standard_input(tier: int, tmp_path: Path) -> None:
+    need_tier(tier)
+    (tmp_path / "prompt").write_bytes(b"x" * 300_000)
+    (tmp_path / "link").symlink_to(tmp_path / "prompt")
+    count = ["sh", "-c", "wc -c; readlink /proc/$$/fd/0"]
+    with Stage(tmp_path, ["true"], tier=tier, more=[{"argv": count, "stdin_path": str(tmp_path / "prompt")}]) as stage:
+        assert stage.outcome(1) == "Exited(code=0)"
+    with Stage(tmp_path, ["true"], tier=tier, more=[{"argv": count, "stdin_path": str(tmp_path / "link")}]) as stage:
+        assert "Too many levels of symbolic links" in stage.outcome(1)
+    assert (tmp_path / "out").read_text() == f"300000\n{tmp_path}/prompt\n"
+
+
 def test_a_program_in_the_tree_is_not_found_by_a_relative_path_entry(tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     tool.write_text("#!/bin/sh\necho owned\n")
