@@ -6,7 +6,7 @@ import os
 import time
 
 from git_orch import atomic, earlier, findings, integrity, parking, request, runs, sight, tree, verdict
-from git_orch.config import BUILT_IN
+from git_orch.config import BUILT_IN, is_agent
 from git_orch.containment import Containment, Job
 from git_orch.containment.descendants import stat_fields
 from git_orch.errors import OrchError
@@ -409,8 +409,7 @@ class Attempt:
 def settled(review: Review, subject: Subject, changed_lines: Mapping[str, Lines]) -> tuple[Finding, ...]:
     """The review's findings with the severity that its reviewer may give them."""
     settings = next(each for each in subject.intent.reviewers if each.name == review.name)
-    from_agent = protocol.of(settings).from_agent
-    return findings.settle(review.findings, changed_lines=changed_lines, from_agent=from_agent)
+    return findings.settle(review.findings, changed_lines=changed_lines, from_agent=is_agent(settings))
 
 
 def _remove_places(top: str, places: list[str]) -> None:

@@ -113,7 +113,11 @@ def _task(brief: Brief) -> str:
         "",
         "Severities:",
         f"- blocking: {kind.blocking}. It needs `fails_when`: the shortest concrete case in which it goes wrong."
-        + ("" if kind.whole else " It must touch a line that the difference adds or changes."),
+        + (
+            ""
+            if kind.whole
+            else " It must touch a line that the difference adds or changes, or stand where it takes one away."
+        ),
         "- advisory: a real fault of less weight, or one that you cannot show by a case.",
         "- nit: worth a word, no more.",
     ]

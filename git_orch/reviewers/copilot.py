@@ -76,7 +76,9 @@ def hear(output: Output) -> Heard:
             return heard.replace(said=faults.said(words(event, "data", "message"), status=status))
     if result is None:
         said = output.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return heard.replace(said=Said(fault="cut", text="no result came") if stream and not said else faults.said(said))
+        return heard.replace(
+            said=Said(fault="cut", text="no result came") if stream and not said else faults.said(said)
+        )
     return heard.replace(answer=_message(stream))
 
 

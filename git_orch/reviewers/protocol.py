@@ -1,4 +1,4 @@
-"""What a reviewer is: a module with these two functions. An agent's adapter is one small module more."""
+"""How a program is started as a reviewer. What an agent's client needs beside that, `client` says."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from git_orch.model import ReviewerSettings
 
     class Reviewer(Protocol):
-        """How one kind of reviewer is started, and how far its word goes."""
-
-        from_agent: bool
+        """How one kind of reviewer is started."""
 
         def argv(self, settings: ReviewerSettings, env: Mapping[str, str], /) -> tuple[str, ...]:
             """The command line; it runs in the tree, the request is in its environment."""
@@ -34,8 +32,6 @@ _RUN_STATIC = (
 class _Static:
     """The built-in checks, in an interpreter of their own."""
 
-    from_agent = False
-
     def argv(self, _settings: ReviewerSettings, _env: Mapping[str, str]) -> tuple[str, ...]:
         return (proc.interpreter(), "-I", "-c", _RUN_STATIC, _PACKAGE_PARENT)
 
@@ -43,12 +39,10 @@ class _Static:
 class _Command:
     """A command line of the user's: the one place where a shell reads one."""
 
-    from_agent = False
-
     def argv(self, settings: ReviewerSettings, env: Mapping[str, str]) -> tuple[str, ...]:
         return (proc.find_program("sh", env.get("PATH", os.defpath)) or "/bin/sh", "-c", settings.command)
 
 
 def of(settings: ReviewerSettings) -> Reviewer:
-    """How this reviewer is run."""
+    """How this reviewer, which is no agent, is run."""
     return _Static() if settings.name == BUILT_IN and not settings.command else _Command()

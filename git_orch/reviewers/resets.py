@@ -17,7 +17,9 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _CUE = r"\b(?:resets?(?:_at)?|reset[\w ]{0,12}time|try again|retry|wait|available|until|renews?)\b"
 # The cue and the time may be a few words apart, but stand in one sentence.
 _GAP = r"[^.!?\n]{0,60}?"
-_AMOUNT = r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-z])"
+_AMOUNT = (
+    r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-z])"
+)
 _RELATIVE = rf"{_CUE}{_GAP}\b(?:in|after|for)[\s:]+((?:{_AMOUNT}[\s,]*(?:and\s+)?)+)"
 _SECONDS = r"(?:retry[-_ ]?after|retrydelay)[\"'\s:=]+(\d+(?:\.\d+)?)(ms|s)?"
 _EPOCH = rf"(?:{_CUE}[\"'\s:=at]*|\|)(1[5-9]\d{{8}}|2\d{{9}})(?:\d{{3}})?\b"

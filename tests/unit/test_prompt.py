@@ -10,7 +10,6 @@ import pytest
 from git_orch import kinds, prompt
 from git_orch.errors import UsageError
 from git_orch.reviewers import schema
-from git_orch.reviewers.reading import Request
 from tests.acceptance.agents.provider import passing
 
 NONCE = "0123456789abcdef0123456789abcdef"
@@ -102,4 +101,3 @@ def test_the_schema_asks_for_what_is_read() -> None:
     assert document["additionalProperties"] is False
     finding = document["properties"]["findings"]["items"]
     assert finding["required"] == list(finding["properties"])
-    assert Request(nonce="", offered=())
