@@ -18,7 +18,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -143,12 +143,17 @@ class Provider:
         script = self.reviewer if asked.is_review else self.author
         chosen = script[min(asked.turns, len(script) - 1)]
         if chosen.answer is None:
-            return chosen
+            return replace(chosen, tools=tuple((name, _in_tree(given, asked.cwd)) for name, given in chosen.tools))
         return _answering(asked, passing(asked.prompt) | chosen.answer)
 
     def wait_for_end(self, longest_s: float) -> None:
         """The test is over, or that long has passed."""
         self._stop.wait(longest_s)
+
+
+def _in_tree(given: Json, cwd: str) -> Json:
+    """The arguments of a tool with the working directory for each `{}`."""
+    return {key: value.replace("{}", cwd) if isinstance(value, str) else value for key, value in given.items()}
 
 
 def _answering(asked: Asked, answer: Json) -> Reply:
