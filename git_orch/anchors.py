@@ -56,9 +56,7 @@ def _anchor(finding: Finding, change: FileChange | None, old: _Side, new: _Side)
     return findings.reanchor(finding, change, old.text(finding.path), new.text(change.new_path))
 
 
-def _changes(
-    store: Store, reviewed: str, present: str, paths: Sequence[str], renames: bool
-) -> dict[str, FileChange]:
+def _changes(store: Store, reviewed: str, present: str, paths: Sequence[str], renames: bool) -> dict[str, FileChange]:
     git = store.git()
     if renames and _some_left(store, reviewed, present, paths):
         return parse_hunks(git.run("diff-tree", "-r", *_HUNKS, "-M", reviewed, present))

@@ -92,9 +92,7 @@ def judge(tip: Tip, policy: Policy, steps: Sequence[Step], decisions: Decisions,
 class _Case:
     """One commit, while it is judged."""
 
-    def __init__(
-        self, tip: Tip, policy: Policy, steps: Sequence[Step], decisions: Decisions, where: Where
-    ) -> None:
+    def __init__(self, tip: Tip, policy: Policy, steps: Sequence[Step], decisions: Decisions, where: Where) -> None:
         self.tip = tip
         self.decisions = decisions
         self.where = where
@@ -244,9 +242,7 @@ class _Case:
             return {}
         moved = anchor.line - finding.start_line
         dispute = self.decisions.disputed(finding.fingerprint)
-        present = finding.replace(
-            start_line=anchor.line, end_line=finding.end_line + moved if finding.end_line else 0
-        )
+        present = finding.replace(start_line=anchor.line, end_line=finding.end_line + moved if finding.end_line else 0)
         disputed = dispute.why if dispute else ""
         return {finding.fingerprint: Open(finding=present, run_id=step.run_id, disputed=disputed)}
 

@@ -47,7 +47,7 @@ class Order(Record):
 
 
 def dedup_key(target: Target, order: Order) -> str:
-    """What a verdict belongs to: both trees, what of the tracked files is not in them, by what and by whom it was judged."""
+    """What a verdict belongs to: both trees, what of the tracked files is not in them, what it was judged by."""
     reviewers = [repr(sorted(reviewer.fields().items())) for reviewer in order.reviewers]
     left_out = [f"{skip.path}\0{skip.reason}" for skip in target.skipped if skip.tracked]
     judged_by = (order.kind, order.fail_on, keys.digest(order.rubric), *order.pathspec)

@@ -37,9 +37,7 @@ class Pushed(Record):
 def pushed_lines(raw: bytes) -> list[Pushed]:
     """The lines of a pre-push hook's standard input."""
     fields = [line.split(" ") for line in decode(raw).splitlines()]
-    return [
-        Pushed(local_ref=f[0], local_oid=f[1], remote_ref=f[2], remote_oid=f[3]) for f in fields if len(f) == 4
-    ]
+    return [Pushed(local_ref=f[0], local_oid=f[1], remote_ref=f[2], remote_oid=f[3]) for f in fields if len(f) == 4]
 
 
 def of_push(workspace: Workspace, pushed: Pushed, remote: str) -> Tip | None:

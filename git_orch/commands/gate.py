@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from git_orch.gate import Tip
     from git_orch.workspace import Workspace
 
+
 class Options(Record):
     """What was typed."""
 

@@ -80,9 +80,7 @@ def without(git: Git, raw: bytes, receipt: Receipt | None) -> bytes:
     return edited(git, raw, {key: values(git, original, key) for key in ours}) if ours else raw
 
 
-def parting(
-    git: Git, raw: bytes, receipt: Receipt | None, keys: Sequence[str]
-) -> tuple[bytes, Receipt | None]:
+def parting(git: Git, raw: bytes, receipt: Receipt | None, keys: Sequence[str]) -> tuple[bytes, Receipt | None]:
     """The text without these keys of ours, and the receipt for what of ours is left in it, None for nothing.
 
     Raises:
