@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, jsontext
+from git_orch import atomic, jsontext, system
 from git_orch.model import Record, utc_stamp
 
 TYPE_CHECKING = False
@@ -130,7 +130,7 @@ def _is_well_formed(decision: Decision) -> bool:
 
 def _is_torn(path: str) -> bool:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | system.NOFOLLOW | system.CLOEXEC)
     except OSError:
         return False
     try:

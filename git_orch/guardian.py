@@ -464,7 +464,7 @@ def _take_record_lock(lock_fd: int) -> None:
 
 
 def _open_input(path: str) -> int:
-    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    return os.open(path, os.O_RDONLY | system.NOFOLLOW | system.CLOEXEC)
 
 
 def _open_output(path: str) -> int:

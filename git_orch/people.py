@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from git_orch import system
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +50,7 @@ def in_agent_session(env: Mapping[str, str]) -> bool:
 def has_terminal() -> bool:
     """Whether this process has a controlling terminal, whatever its streams are."""
     try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | system.CLOEXEC))
     except OSError:
         return False
     return True

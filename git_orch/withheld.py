@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from git_orch import system
 from git_orch.git import decode, encode
 from git_orch.model import Record
 
@@ -163,7 +164,7 @@ def _plant(store: Store, path: str, raw: bytes | None) -> bytes:
 
 
 def _write(path: str, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.NOFOLLOW | system.CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(data)
 

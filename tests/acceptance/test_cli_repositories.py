@@ -180,7 +180,7 @@ def test_settings_of_one_command(history: Repo) -> None:
         return subprocess.run(["git", *words], cwd=history.path, capture_output=True, text=True, check=False)
 
     assert run("-c", "orch.reviewers=nosuch", "orch", "review", "HEAD").stderr == (
-        "git-orch: no reviewer `nosuch` here (static)\n"
+        "git-orch: no reviewer `nosuch` here (claude codex copilot cursor gemini opencode qwen static)\n"
     )
     wrong = run("-c", "orch.review.failOn=bad", "orch", "status")
     assert (wrong.returncode, wrong.stderr.startswith("git-orch: orch.review.failon: `bad` is none of")) == (2, True)

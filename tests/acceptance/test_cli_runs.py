@@ -139,7 +139,7 @@ def test_status_in_words(changed: Repo, go: Path, orch: Orch) -> None:
     changed.git("config", "orch.enabled", "true")
     changed.git("config", "orch.colour", "mauve")
     lines = orch("status", "-v").stdout.splitlines()
-    assert lines[0] == "On branch main"
+    assert re.fullmatch(r"On branch main, working tree \w{7}", lines[0])
     assert re.fullmatch(rf"  a review is running, \d s \({run}\)", lines[1])
     assert re.fullmatch(r"  last reviewed \d s ago: findings: 1 blocking \(static\)", lines[2])
     assert lines[3:5] == ["", "Open findings"]

@@ -113,7 +113,10 @@ WRONG = [
     ("review one two", "`two`: one revision or range at a time\n"),
     ("review a.py", "`a.py` is no revision here: for a path, write it after --"),
     ("review --base nosuch", "--base: `nosuch` is no revision here\n"),
-    ("review --reviewer statik", "no reviewer `statik` here; did you mean static? (house static)"),
+    (
+        "review --reviewer statik",
+        "no reviewer `statik` here; did you mean static? (claude codex ",
+    ),
     ("logs last more", "too many words: more\n"),
     ("show abcd", "no run `abcd` here\n"),
     ("show kmkm", "no finding `kmkm` here\n"),

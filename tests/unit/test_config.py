@@ -133,10 +133,11 @@ def test_static_has_its_own_time() -> None:
 def test_a_reviewer_that_is_none() -> None:
     with pytest.raises(UsageError) as refused:
         settings("orch.reviewer.claude.command=x").reviewer("cluade")
-    assert refused.value.message == "no reviewer `cluade` here; did you mean claude? (claude static)"
+    known = "(claude codex copilot cursor gemini opencode qwen static)"
+    assert refused.value.message == f"no reviewer `cluade` here; did you mean claude? {known}"
     with pytest.raises(UsageError) as refused:
         settings().reviewer("zzz")
-    assert refused.value.message == "no reviewer `zzz` here (static)"
+    assert refused.value.message == f"no reviewer `zzz` here {known}"
 
 
 def test_the_environment_overrides() -> None:
