@@ -31,6 +31,7 @@ _CWD = (
     r"[Ww]orking directory:\s*`?([^\s`<\"\\]+)",
     r"<cwd>([^<\"\\]+)</cwd>",
     r"currently working in the directory:\s*`?([^\s`<\"\\]+)",
+    r"following directories:\s*-\s*([^\s`<\"\\]+)",
     r"[Dd]irectory:\s*`?(/[^\s`<\"\\]+)",
 )
 
