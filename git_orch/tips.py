@@ -44,7 +44,7 @@ def of_push(workspace: Workspace, pushed: Pushed, remote: str) -> Tip | None:
     """The commit that a push would bring to the remote; None where it brings none (a deletion, a tag of a blob).
 
     Its base is where it left what the remote has of that ref, by git's own word; of a new ref, of all that is known of
-    the remote.
+    the remote; of a remote that nothing is known of, a new fork, of all that any other remote has.
 
     Raises:
         BaseUnknown: a shallow history cannot prove it.
@@ -57,7 +57,9 @@ def of_push(workspace: Workspace, pushed: Pushed, remote: str) -> Tip | None:
     if there:
         base = target.base_of_others(workspace, [there], commit, f"{remote}/{name}")
     else:
-        base = target.base_of_others(workspace, _known_of(workspace, remote), commit, remote)
+        base = target.base_of_others(
+            workspace, _known_of(workspace, remote) or _known_of(workspace, ""), commit, remote
+        )
     return _tip(workspace, name, commit, base)
 
 

@@ -124,6 +124,19 @@ def test_deletions_and_what_the_remote_has_go_out(hooked: Project) -> None:
     assert push(hooked, "origin", "v1").returncode == 0
 
 
+def test_a_new_fork_gets_what_another_remote_has_and_only_reviewed_commits_beside(
+    hooked: Project, tmp_path: Path
+) -> None:
+    fork = init_repo(tmp_path / "fork.git", bare=True)
+    hooked.repo.git("remote", "add", "fork", fork.path)
+    assert push(hooked, "fork", "main").returncode == 0
+    empty = init_repo(tmp_path / "empty.git", bare=True)
+    hooked.repo.git("remote", "add", "empty", empty.path)
+    commit(hooked, "one = 1\ntwo = 2\n", env={"ORCH": "0"})
+    done = push(hooked, "empty", "main")
+    assert (done.returncode != 0, "a.py" in done.stderr, "docs" in done.stderr) == (True, True, False)
+
+
 def test_every_ref_of_a_push_is_judged(hooked: Project) -> None:
     hooked.repo.git("switch", "--quiet", "--create", "good")
     commit(hooked, "one = 1\ntwo = 2\n")
