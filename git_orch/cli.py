@@ -292,7 +292,7 @@ def mute(
     repo: Annotated[bool, typer.Option("--repo", help="Every session of this repository.")] = False,
     session: Annotated[str, typer.Option("--session", metavar="ID", help="That session alone.")] = "",
 ) -> int:
-    """Tell sessions nothing for a while; reviews go on."""
+    """Tell this worktree's last session nothing for a while; reviews go on."""
     from git_orch.commands import deciding
 
     return deciding.mute(dict(os.environ), for_s=deciding.duration(duration), repo=repo, session=session)
@@ -343,18 +343,22 @@ verb("uninstall")(install.uninstall)
 
 
 @verb("hook")
-def hook(event: Annotated[str, typer.Argument(metavar="EVENT")] = "") -> int:
-    """Do what a client's hook does: stop, session-start or user-prompt-submit.
+def hook(
+    event: Annotated[str, typer.Argument(metavar="EVENT")] = "",
+    client: Annotated[str, typer.Argument(metavar="[CLIENT]")] = "",
+) -> int:
+    """Do what a client's hook does: stop, session-start, user-prompt-submit or wake.
 
-    Reads the client's JSON from standard input; exits with 0 whatever comes. Clients start the launcher instead, which
-    is faster.
+    Reads the client's JSON from standard input; exits with 0 whatever comes, but for a wake that has something to say:
+    10. Clients start the launcher instead, which is faster.
     """
-    from git_orch import trigger
+    from git_orch import dialects, trigger
 
     if event not in trigger.EVENTS:
         raise UsageError(f"no event `{event}`" if event else "which event?", f"one of: {' '.join(trigger.EVENTS)}")
-    trigger.main(["hook", event])
-    return 0
+    if client and client not in dialects.CLIENTS:
+        raise UsageError(f"no client `{client}`", f"one of: {' '.join(dialects.CLIENTS)}")
+    return trigger.main(["hook", event, client])
 
 
 @verb("schema")

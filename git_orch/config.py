@@ -40,6 +40,9 @@ class Settings(Record):
     rubric: str = ""
     hook_budget_s: float = 1.0
     settle_s: float = 15.0
+    delivery: Literal["prompt", "wake", "off"] = "prompt"
+    rounds: int = 2
+    unattended: Literal["inform", "block"] = "inform"
     max_reviews: int = 2
     max_untracked_bytes: int = 10 << 20
     directory: str = ""
@@ -217,6 +220,18 @@ def _match(key: str, text: str) -> str:
     raise UsageError(f"{key}: `{text}` is neither content nor exact")
 
 
+def _delivery(key: str, text: str) -> str:
+    if text.casefold() in ("prompt", "wake", "off"):
+        return text.casefold()
+    raise UsageError(f"{key}: `{text}` is none of prompt, wake, off")
+
+
+def _unattended(key: str, text: str) -> str:
+    if text.casefold() in ("inform", "block"):
+        return text.casefold()
+    raise UsageError(f"{key}: `{text}` is neither inform nor block")
+
+
 def _text(_key: str, text: str) -> str:
     return text
 
@@ -232,6 +247,9 @@ _PLAIN: dict[str, Reader] = {
     "orch.rubric": ("rubric", _text),
     "orch.hookbudget": ("hook_budget_s", seconds),
     "orch.settle": ("settle_s", seconds),
+    "orch.delivery": ("delivery", _delivery),
+    "orch.rounds": ("rounds", _whole),
+    "orch.unattended": ("unattended", _unattended),
     "orch.maxreviews": ("max_reviews", _above_zero),
     "orch.maxuntrackedbytes": ("max_untracked_bytes", size),
     "orch.dir": ("directory", _folder),

@@ -80,6 +80,19 @@ class Decisions(Record):
                 mutes.append(line)
         return next((mute for mute in reversed(mutes) if not mute.until or now < mute.until), None)
 
+    def mutes(self, now: float) -> list[Decision]:
+        """The mutes that hold at this moment, oldest first.
+
+        One of every session may have been ended for a single one: it holds for the others, and is in the list.
+        """
+        held: list[Decision] = []
+        for line in self.lines:
+            if line.kind == "unmute":
+                held = [mute for mute in held if line.session and mute.session != line.session]
+            elif line.kind == "mute" and (not line.until or now < line.until):
+                held.append(line)
+        return held
+
     def _last(self, kind: Kind, fingerprint: str) -> Decision | None:
         return next((d for d in reversed(self.lines) if d.kind == kind and d.fingerprint == fingerprint), None)
 

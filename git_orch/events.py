@@ -5,24 +5,36 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, workspace
+from git_orch import (
+    atomic,
+    dedup,
+    dialects,
+    launch,
+    layout,
+    runs,
+    session_name,
+    sessions,
+    snapshot,
+    workspace,
+)
 from git_orch.errors import OrchError, UsageError
 from git_orch.index import folder as index_folder
 from git_orch.install import launcher
 from git_orch.key import digest
 from git_orch.launch import Order
-from git_orch.model import Base, Record
+from git_orch.model import Base
+from git_orch.occasion import Fired, Scene
 from git_orch.place import temp_root
 from git_orch.sessions import Session
 from git_orch.target import Target
-from git_orch.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from git_orch.git import Git
     from git_orch.layout import Layout
+    from git_orch.model import Json
     from git_orch.registry import Intent, Lock, Registry
     from git_orch.snapshot import Snapshot
 
@@ -31,40 +43,60 @@ TOLD_AT_MOST = 20
 _OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 
 
-class Fired(Record):
-    """A hook that was fired: which, by whom, and the settings that hold where it was."""
-
-    event: str
-    client: str
-    session_id: str
-
-
-class Scene(Workspace):
-    """An opened repository with the event that was fired in it."""
-
-    fired: Fired
+def fired(event: str, client: str, payload: Json) -> Fired:
+    """The event, as the client tells of it."""
+    return Fired(
+        event=event,
+        client=client,
+        session_id=dialects.session_id(payload),
+        busy=dialects.busy(payload),
+        may_go_on=dialects.may_go_on(payload),
+        restarted=event == dialects.START and dialects.is_restarted(payload),
+    )
 
 
-def fire(fired: Fired, cwd: str, env: Mapping[str, str]) -> None:
-    """The event is dealt with; what the client should know is on standard output, what went wrong on standard error."""
+def fire(fired: Fired, cwd: str, env: Mapping[str, str]) -> int:
+    """The event is dealt with; what the client should know is on standard output, what went wrong on standard error.
+
+    Gives the exit status: 0, but for a `wake` that has something to say.
+    """
     try:
-        _handle(fired, cwd, env)
+        return _handle(fired, cwd, env)
     except OrchError as error:
         sys.stderr.write(f"git-orch: {error.message}" + (f": {error.hint}\n" if error.hint else "\n"))
+        return 0
 
 
-def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> None:
+def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> int:
     own = {name: value for name, value in env.items() if name not in _OF_GIT}
     settings = workspace.settings_at(cwd, own)
     if not settings.enabled:
-        return
+        return 0
     place = layout.locate(cwd, own, orch_dir=settings.directory)
     launcher.note_fired(own, fired.event)
-    if not place.worktree or (fired.event == "user-prompt-submit" and _session(place, fired) is not None):
-        return
+    if not place.worktree or (fired.event == dialects.PROMPT and not _has_news(place, fired)):
+        return 0
     scene = Scene(**workspace.open_at(cwd, own, settings, place).fields(), fired=fired)
+    if fired.event == "wake":
+        from git_orch import waking
+
+        return waking.wait(scene)
     _take_in(scene)
-    {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _first_event}[fired.event](scene)
+    {"stop": _stop, "session-start": _session_start, "user-prompt-submit": _prompt}[fired.event](scene)
+    return 0
+
+
+def _has_news(place: Layout, fired: Fired) -> bool:
+    name = session_name.of(fired.client, fired.session_id, place.worktree)
+    return session_name.has_news(place.durable, name)
+
+
+def _deliver(scene: Scene, session: Session, tree: Callable[[], str], said: str = "") -> None:
+    """The session is told what there is for it; `said` is for its person."""
+    if said or _has_news(scene.layout, scene.fired):
+        from git_orch import delivery  # 3 ms that most stops can do without
+
+        delivery.deliver(scene, session, tree, said)
 
 
 def _take_in(scene: Scene) -> None:
@@ -80,21 +112,25 @@ def _take_in(scene: Scene) -> None:
 
 
 def _stop(scene: Scene) -> None:
-    """A review of what the session did since it began, or since it was last reviewed, is on its way."""
+    """A review of what the session did is on its way, and the session is told what earlier ones found."""
     taken = _snapshot(scene)
+    _deliver(scene, _reviewed(scene, taken), lambda: taken.tree_id)
+
+
+def _reviewed(scene: Scene, taken: Snapshot) -> Session:
+    """The session, once what it did since it began, or since it was last reviewed, is being reviewed."""
     session = _session(scene.layout, scene.fired)
     base = _base(scene, session)
-    session = session or _new_session(scene, base.tree_id)
+    session = session or _new_session(scene, base.tree_id).replace(late=True)
     left_out = _left_out(taken)
     is_seen = left_out in ("", session.left_out)  # an edit that could not be read is told once, never passed over
     session = session.replace(left_out=left_out)
-    if is_seen and taken.tree_id in (base.tree_id, session.reviewed_tree_id):
-        sessions.write(scene.layout.durable, session)
-        return
-    run_id = _fire(scene, taken, base)
-    if run_id:
-        session = session.replace(reviewed_tree_id=taken.tree_id, run_ids=(*session.run_ids[-49:], run_id))
+    if not is_seen or taken.tree_id not in (base.tree_id, session.reviewed_tree_id):
+        run_id = _fire(scene, taken, base)
+        if run_id:
+            session = session.replace(reviewed_tree_id=taken.tree_id, run_ids=(*session.run_ids[-49:], run_id))
     sessions.write(scene.layout.durable, session)
+    return session
 
 
 def _left_out(taken: Snapshot) -> str:
@@ -104,28 +140,31 @@ def _left_out(taken: Snapshot) -> str:
 
 
 def _session_start(scene: Scene) -> None:
-    """What was left behind is swept, the session's base is known, and the person is told what ended since."""
+    """What was left behind is swept, the session's base is known, and what ended since is told."""
     from git_orch import reaper
 
     if reaper.sweep(scene, budget_s=SWEEP_S).unfinished:
         launch.in_background(lambda: reaper.sweep(scene))
-    _first_event(scene)
-    told = _ended_since(scene)
-    if told:
-        sys.stdout.write(jsontext.dumps({"systemMessage": told}) + "\n")
+    session = _first_event(scene)
+    _deliver(scene, session, lambda: _snapshot(scene).tree_id, _ended_since(scene, session))
 
 
-def _first_event(scene: Scene) -> None:
-    """The session's base is the tree of this moment, where the session was not seen before."""
-    if _session(scene.layout, scene.fired) is None:
-        sessions.write(scene.layout.durable, _new_session(scene, _snapshot(scene).tree_id))
+def _prompt(scene: Scene) -> None:
+    """The session's base is known, and it is told what ended since."""
+    _deliver(scene, _first_event(scene), lambda: _snapshot(scene).tree_id)
+
+
+def _first_event(scene: Scene) -> Session:
+    """The session, whose base is the tree of this moment where it was not seen before."""
+    session = _session(scene.layout, scene.fired)
+    if session is None:
+        session = _new_session(scene, _snapshot(scene).tree_id)
+        sessions.write(scene.layout.durable, session)
+    return session
 
 
 def _snapshot(scene: Scene) -> Snapshot:
-    limits = snapshot.Limits(
-        files=snapshot.HOOK_FILES, size_bytes=snapshot.HOOK_BYTES, seconds=scene.settings.hook_budget_s
-    )
-    return snapshot.take(scene.layout, scene.store, scene.settings, scene.env, limits)
+    return snapshot.in_time(scene.layout, scene.store, scene.settings, scene.env)
 
 
 def _session(place: Layout, fired: Fired) -> Session | None:
@@ -200,6 +239,10 @@ def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
         os.close(lock.fd)
         return first.run_id
     launch.supersede_queued(scene.book, intent)
+    if fired.busy:
+        from git_orch.journal import Journal
+
+        Journal(intent.run_dir).write("run.fired-while-busy", background_tasks=fired.busy)
     launch.by_fork(scene.book, intent, lock, _supervise)
     return intent.run_id
 
@@ -226,7 +269,7 @@ def _is_there(git: Git, tree_id: str) -> bool:
     return git.attempt("cat-file", "-e", tree_id).code == 0
 
 
-def _ended_since(scene: Scene) -> str:
+def _ended_since(scene: Scene, session: Session) -> str:
     """One sentence on the runs of this worktree that ended, with something to say, since a session last began here."""
     mark = os.path.join(index_folder(scene.layout), "told")
     last = (atomic.read(mark, limit=64) or b"").decode("ascii", "replace").strip()
@@ -234,7 +277,8 @@ def _ended_since(scene: Scene) -> str:
     said = []
     for run_id in fresh:
         record = runs.final_record(scene.layout.run_dir(run_id)) or {}
-        if record.get("worktree_path") == scene.layout.worktree and record.get("verdict") in ("findings", "unreviewed"):
+        is_here = record.get("worktree_path") == scene.layout.worktree and run_id not in session.run_ids
+        if is_here and record.get("verdict") in ("findings", "unreviewed"):
             said.append(f"{runs.short(run_id)} {record.get('reason') or record['verdict']}")
     if fresh:
         atomic.write(mark, fresh[-1].encode("ascii"))

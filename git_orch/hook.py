@@ -1,4 +1,4 @@
-"""What a client's hook runs: `PYTHON -I -S hook.py EVENT`. A script is compiled at each start, so it is short."""
+"""What a client's hook runs: `PYTHON -I -S hook.py EVENT [CLIENT]`. Short, since a script is compiled each time."""
 
 import sys
 
@@ -6,5 +6,4 @@ if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/git_orch/")[0] or __file__.replace("\\", "/").rpartition("/git_orch/")[0])
     from git_orch.trigger import leave, main
 
-    main(sys.argv)
-    leave()
+    leave(main(sys.argv))

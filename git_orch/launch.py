@@ -112,7 +112,8 @@ def prepare(layout: Layout, settings: Settings, target: Target, order: Order, te
 def supersede_queued(book: Registry, intent: Intent) -> None:
     """Runs of the same worktree that wait for their turn give way to this one; a running one ends first.
 
-    What a commit has fired gives way to a later commit's alone: a session's review need not look at all of it.
+    What a commit has fired gives way to a later commit's alone: a session's review need not look at all of it. And a
+    session's to the same session's: another one's begins where that one began, and so leaves out what this one did.
     """
     for run_id in book.run_ids():
         if run_id >= intent.run_id:
@@ -120,9 +121,14 @@ def supersede_queued(book: Registry, intent: Intent) -> None:
         other, state = book.intent(run_id), book.state(run_id)
         if isinstance(other, registry.Refused) or state is None or state.status != "queued":
             continue
-        is_alike = (other.client == BY_GIT) == (intent.client == BY_GIT)
-        if other.git_dir == intent.git_dir and other.client != BY_HAND and is_alike:
+        if other.git_dir == intent.git_dir and other.client != BY_HAND and _is_alike(other, intent):
             book.ask(run_id, f"superseded-by {intent.run_id}")
+
+
+def _is_alike(one: Intent, other: Intent) -> bool:
+    """Whether the same session has fired both, or git's hooks have."""
+    same_session = one.session_id == other.session_id or one.client == BY_GIT
+    return one.client == other.client and same_session
 
 
 def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> int:

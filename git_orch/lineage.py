@@ -163,7 +163,7 @@ def named(layout: Layout, name: str) -> tuple[str, Finding]:
         raise NoSuchRun(f"`{name}` is no finding's id", "it has four or more of the letters k to z, as in kmzv")
     hits: dict[str, tuple[str, Finding]] = {}
     for run_id in reversed(runs.run_ids(layout.runs)):
-        for finding in _findings(layout.run_dir(run_id)):
+        for finding in findings_of(layout.run_dir(run_id)):
             if finding.fingerprint.startswith(digits):
                 hits.setdefault(finding.fingerprint, (run_id, finding))
     if len(hits) > 1:
@@ -197,13 +197,14 @@ def _step(record: Json, covered: Json, run_dir: str, run_id: str) -> Step:
         tree_id=record["tree_id"],
         readers=_readers(record, covered),
         asked={each["name"]: _digest(each) for each in record.get("asked", ())},
-        findings=_findings(run_dir),
+        findings=findings_of(run_dir),
         handed=frozenset(handed.get("fingerprints", ())),
         contested=frozenset(handed.get("contested", ())),
     )
 
 
-def _findings(run_dir: str) -> tuple[Finding, ...]:
+def findings_of(run_dir: str) -> tuple[Finding, ...]:
+    """The findings of a run that has ended, as it reported them."""
     found = _object(run_dir, "findings.json").get("findings", ())
     try:
         return tuple(Finding(**{name: each[name] for name in Finding._fields if name in each}) for each in found)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, dedup, disposal, journal, keeping, orchdir, registry, report, request, runs, twin
+from git_orch import atomic, dedup, disposal, journal, keeping, orchdir, registry, report, request, runs, sessions, twin
 from git_orch.containment import strays
 from git_orch.containment.descendants import own_pid
 from git_orch.errors import OrchError
@@ -172,6 +172,7 @@ class Here:
     def _reap(self, run_id: str, run_dir: str) -> Fate:
         """Nothing of the run is left running, and it has a record, which may say that its supervisor died."""
         if runs.has_ended(run_dir):  # a final record wins: all was ended before it was written
+            sessions.announce(self._workspace.layout.durable)
             return _REAPED
         if runs.is_held(run_dir):  # its supervisor lives; the entry was wiped under it, and put back by a stash
             return Held()
@@ -264,6 +265,7 @@ def _record_orphan(workspace: Workspace, intent: Intent) -> None:
     )
     runs.write(run_dir, runs.RECORD, report.record_json(intent, ended))
     journal.Journal(run_dir).write("run.ended", status=ended.status, verdict=ended.verdict)
+    sessions.announce(workspace.layout.durable)
     dedup.unclaim(workspace.layout.durable, intent.dedup_key, intent.run_id)
 
 

@@ -45,6 +45,7 @@ def retire(
     runs.sweep_trash(folder)
     dedup.release(durable)
     _drop_old(os.path.join(durable, "sessions"), oldest)
+    _drop_old_folders(os.path.join(durable, "told"), oldest)
     _drop_vanished(os.path.join(durable, "worktrees"), os.path.dirname(durable))
     return tuple(expired)
 
@@ -95,6 +96,13 @@ def _drop_old(folder: str, oldest: float) -> None:
     for path in _paths(folder):
         if _mtime(path) < oldest:
             _unlink(path)
+
+
+def _drop_old_folders(folder: str, oldest: float) -> None:
+    """What sessions were told is gone, where they were last told something before that time."""
+    for path in _paths(folder):
+        if _mtime(path) < oldest:
+            remove_path(path)
 
 
 def _drop_vanished(folder: str, common_dir: str) -> None:

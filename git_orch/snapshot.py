@@ -85,6 +85,16 @@ def take(place: Layout, store: Store, settings: Settings, env: Mapping[str, str]
     return Snapshot(tree_id=tree_id, skipped=skipped, elapsed_ms=_ms(start))
 
 
+def in_time(place: Layout, store: Store, settings: Settings, env: Mapping[str, str]) -> Snapshot:
+    """The same, with no more than a hook may take.
+
+    Raises:
+        SnapshotFailed: git could not read the work tree.
+    """
+    limits = Limits(files=HOOK_FILES, size_bytes=HOOK_BYTES, seconds=settings.hook_budget_s)
+    return take(place, store, settings, env, limits)
+
+
 def staged(place: Layout, store: Store, env: Mapping[str, str]) -> Snapshot:
     """The tree-id of what is staged: the user's index, as it is.
 

@@ -23,6 +23,7 @@ from git_orch import (
     retention,
     reviewing,
     runs,
+    sessions,
     store,
     system,
     twin,
@@ -342,6 +343,7 @@ class Life:
         self._write_results(reviewed)
         # Not synced yet: after a power cut before the second time, the entry is still there for the reaper.
         self._write_record(ending, reviewed, timings, durable=False)
+        sessions.announce(self._intent.durable)
         if ending.verdict == "unreviewed":
             dedup.unclaim(self._intent.durable, self._intent.dedup_key, self._intent.run_id)
         is_gone = self._dispose()

@@ -1,7 +1,7 @@
 """The fast path of a client's hooks: is there anything to do? The rest is loaded only then (`events`).
 
 Felt at every stop and every prompt, so it imports next to nothing and starts one git at most. What it prints goes to
-the client; its exit status is always 0, for 2 blocks in every client.
+the client; its exit status is 0, for 2 blocks in every client.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import select
 import sys
 import time
 
-from git_orch import jsontext
+from git_orch import dialects, jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from git_orch.model import Json
 
-EVENTS = ("stop", "session-start", "user-prompt-submit")
+EVENTS = ("stop", "session-start", "user-prompt-submit", "wake")
 EVENTS_OF_GIT = ("post-commit", "pre-push")
 STDIN_S = 1.0
 STDIN_LIMIT = 16 << 20
@@ -28,29 +28,32 @@ _SIGPIPE = 13
 _NO = (b"false", b"no", b"off", b"0", b"")
 
 
-def main(argv: list[str]) -> None:
-    """The event is dealt with, or there was nothing to do."""
+def main(argv: list[str]) -> int:
+    """The event is dealt with, or there was nothing to do: EVENT, and the client where the line names it.
+
+    The status is 0, but for a `wake` that has something to say.
+    """
     env = dict(os.environ)
-    event = argv[1] if len(argv) > 1 else ""
+    event, named = (*argv[1:3], "", "")[:2]
     if event in EVENTS_OF_GIT:
         _main_of_git(event, argv[2:], env)
     if event not in EVENTS or env.get("ORCH") == "0" or "ORCH_TASK" in env:
-        return
+        return 0
     # git looks while we read: most clients start their hooks in the folder that they work in.
     here = _here()
     question = Question(here, env) if here and event != "user-prompt-submit" else None
     payload = read_payload(0, STDIN_S)
     cwd = folder(payload, here)
-    if not cwd or is_in_a_tree(cwd) or (question is None and is_known(cwd, payload, env)):
-        return
+    who = dialects.client(payload, env, named)
+    if not cwd or is_in_a_tree(cwd) or (question is None and not has_news(cwd, who, payload)):
+        return 0
     if question is None or cwd != here:
         question = Question(cwd, env)
     if not question.answer():
-        return
+        return 0
     from git_orch import events
 
-    fired = events.Fired(event=event, client=client(payload, env), session_id=session_id(payload))
-    events.fire(fired, cwd, env)
+    return events.fire(events.fired(event, who, payload), cwd, env)
 
 
 class Question:
@@ -96,11 +99,14 @@ def _main_of_git(event: str, words: list[str], env: Mapping[str, str]) -> NoRetu
     os._exit(status)
 
 
-def leave() -> NoReturn:
-    """The process ends with status 0, without the millisecond that taking the interpreter apart would cost."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+def leave(status: int) -> NoReturn:
+    """The process ends, without the millisecond that taking the interpreter apart would cost."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # the client has gone, or keeps its output on a full disk
+            pass
+    os._exit(status)
 
 
 def is_in_a_tree(cwd: str) -> bool:
@@ -112,8 +118,8 @@ def is_in_a_tree(cwd: str) -> bool:
     return f"/git-orch-{uid}/" in os.path.realpath(cwd).replace(os.sep, "/") + "/"
 
 
-def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:
-    """Whether the session was seen before, in a plain repository: its prompt changes nothing, and git is not asked.
+def has_news(cwd: str, who: str, payload: Json) -> bool:
+    """Whether a prompt could change anything; in a plain repository two stats tell, and git is not asked.
 
     Everywhere else (a linked worktree, a submodule) the slow way finds out.
     """
@@ -121,11 +127,11 @@ def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:
     while not os.path.isdir(os.path.join(top, ".git")):
         top, below = os.path.dirname(top), top
         if top == below:
-            return False
+            return True
     from git_orch import session_name
 
-    name = session_name.of(client(payload, env), session_id(payload), top)
-    return os.path.exists(os.path.join(top, ".git", "orch", "sessions", name))
+    name = session_name.of(who, dialects.session_id(payload), top)
+    return session_name.has_news(os.path.join(top, ".git", "orch"), name)
 
 
 def read_payload(fd: int, timeout_s: float) -> Json:
@@ -152,7 +158,7 @@ def read_payload(fd: int, timeout_s: float) -> Json:
 
 def folder(payload: Json, here: str) -> str:
     """Where the client works: its own word, else our folder; "" where that is gone."""
-    cwd = text(payload, "cwd") or here
+    cwd = dialects.folder(payload) or here
     return cwd if cwd and os.path.isdir(cwd) else ""
 
 
@@ -180,23 +186,3 @@ def _here() -> str:
         return os.getcwd()
     except FileNotFoundError:
         return ""
-
-
-def client(payload: Json, env: Mapping[str, str]) -> str:
-    """Which client fired the hook, as far as it shows."""
-    if "GEMINI_SESSION_ID" in env:
-        return "gemini"
-    if "CLAUDECODE" in env or "CLAUDE_PROJECT_DIR" in env or "transcript_path" in payload:
-        return "codex" if "turn_id" in payload else "claude"
-    return "copilot" if "sessionId" in payload else "unknown"
-
-
-def session_id(payload: Json) -> str:
-    """The client's id of its session, or `unknown`."""
-    return text(payload, "session_id") or text(payload, "sessionId") or "unknown"
-
-
-def text(payload: Json, name: str) -> str:
-    """A text of the payload, "" where it is none."""
-    value = payload.get(name)
-    return value if isinstance(value, str) and "\0" not in value else ""

@@ -67,12 +67,20 @@ class Project:
     # -- what a client does
 
     def fire(
-        self, event: str = "stop", session: str = "s1", *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+        self,
+        event: str = "stop",
+        session: str = "s1",
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        client: str = "",
+        said: Mapping[str, object] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """The hook has returned."""
+        """The hook has returned; `client` is named by its line, `said` is in the client's JSON beside the usual."""
+        payload = {**json.loads(self.payload(event, session, cwd)), **(said or {})}
         done = subprocess.run(
-            [*HOOK, event],
-            input=self.payload(event, session, cwd),
+            [*HOOK, event, *filter(None, [client])],
+            input=json.dumps(payload),
             cwd=cwd or self.path,
             env={**os.environ, **(env or {})},
             capture_output=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import config, decisions, inbox, key, layout, lineage, people, registry
+from git_orch import config, decisions, inbox, key, layout, lineage, people, registry, sessions
 from git_orch.commands import speaking
 from git_orch.decisions import Decision
 from git_orch.errors import EnvironmentProblem, UsageError
@@ -49,16 +49,21 @@ def dismiss(name: str, why: str, env: dict[str, str]) -> int:
 def mute(env: dict[str, str], *, for_s: float | None, repo: bool, session: str, now_s: float | None = None) -> int:
     """Nothing is delivered to the session, or to any of the repository, until then; reviews go on.
 
+    Where neither is said: to the session of this worktree that was heard of last, or, where there was none, to any.
+
     Raises:
         UsageError: it is no person who types.
     """
     _persons_only(env, "mute")
     now = decisions.now() if now_s is None else now_s
     until = now + (for_s if for_s is not None else MUTE_S)
-    whom = "" if repo else session
-    _write(_place(env), Decision(kind="mute", by="person", at=now, session=whom, until=until))
+    place = _place(env)
+    whom = "" if repo else session or _last_session(place)
+    _write(place, Decision(kind="mute", by="person", at=now, session=whom, until=until))
     speaking.line(f"muted {_whom(whom)} until {time.strftime('%H:%M', time.localtime(until))}; reviews go on")
-    speaking.line("  git orch unmute     ends it")
+    speaking.line("  git orch unmute       ends it")
+    if whom:
+        speaking.line("  git orch mute --repo  silences every session of this repository")
     return 0
 
 
@@ -107,6 +112,11 @@ def _decision(finding: Finding, why: str, env: Mapping[str, str], *, by_person: 
 def _persons_only(env: Mapping[str, str], verb: str) -> None:
     if not people.is_person(env):
         raise UsageError(f"{verb} is a person's", "type it in a terminal, outside an agent's session")
+
+
+def _last_session(place: Layout) -> str:
+    last = sessions.latest(place.durable, place.worktree)
+    return last.session_id if last is not None else ""
 
 
 def _whom(session: str) -> str:

@@ -99,28 +99,10 @@ def reviewer_names(facts: Json) -> list[str]:
 
 def age_s(run_id: str) -> float:
     """Seconds since the run began, by the time in its id."""
-    return max(0.0, time.time() - started(run_id))
-
-
-def started(run_id: str) -> float:
-    """When the run began, in seconds since 1970."""
-    stamp = run_id.partition("-")[0]
-    year, month, day = int(stamp[:4]), int(stamp[4:6]), int(stamp[6:8])
-    seconds = int(stamp[9:11]) * 3600 + int(stamp[11:13]) * 60 + int(stamp[13:15])
-    return _days(year, month, day) * 86_400 + seconds + int(stamp[15:]) / 1000
+    return max(0.0, time.time() - runs.started(run_id))
 
 
 def home_short(path: str) -> str:
     """The path with the person's home as ~."""
     home = os.path.expanduser("~")
     return "~" + path[len(home) :] if path.startswith(home + "/") else path
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01 to a date; importing `calendar` costs as much as reading ten records does.
-
-    The year begins in March here, so that the leap day is its last
-    (https://howardhinnant.github.io/date_algorithms.html, days_from_civil).
-    """
-    year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)
-    return year * 365 + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469

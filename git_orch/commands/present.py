@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 
-from git_orch import anchors, decisions, lineage, runs, snapshot, store
+from git_orch import anchors, decisions, lineage, opened, runs, snapshot, store
 from git_orch.commands import history
 from git_orch.errors import OrchError
 from git_orch.findings import Gone, Moved, Still
 from git_orch.formats.found import FoundRow
 from git_orch.formats.words import plural
-from git_orch.model import SEVERITIES, Record
+from git_orch.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from git_orch.decisions import Decisions
     from git_orch.findings import Anchor
     from git_orch.lineage import Step
-    from git_orch.model import Finding, Report, Severity
+    from git_orch.model import Finding, Report
     from git_orch.store import Store
 
 _MOST_RUNS = 30
@@ -55,11 +55,8 @@ def tree_now(seen: Look) -> str:
     kept = store.open_existing(seen.layout, seen.env)
     if kept is None or not seen.layout.worktree:
         return ""
-    limits = snapshot.Limits(
-        files=snapshot.HOOK_FILES, size_bytes=snapshot.HOOK_BYTES, seconds=seen.settings.hook_budget_s
-    )
     try:
-        return snapshot.take(seen.layout, kept, seen.settings, seen.env, limits).tree_id
+        return snapshot.in_time(seen.layout, kept, seen.settings, seen.env).tree_id
     except OrchError:
         return ""
 
@@ -69,7 +66,7 @@ def rows(seen: Look, found: Report, tree: str) -> tuple[FoundRow, ...]:
     kept = store.open_existing(seen.layout, seen.env)
     if kept is None or not tree or not found.findings:
         return tuple(FoundRow(finding=finding) for finding in found.findings)
-    reviewed, is_whole = _reviewed_tree(kept, found.run_id, found.tree_id)
+    reviewed, is_whole = opened.reviewed_tree(kept, found.run_id, found.tree_id)
     if not reviewed:
         return tuple(FoundRow(finding=finding) for finding in found.findings)
     stand = anchors.stand(kept, reviewed, tree, found.findings, renames=is_whole)
@@ -87,43 +84,23 @@ def openings(seen: Look, tree: str) -> Openings:
 
 
 def _counted(kept: Store, steps: Sequence[Step], decided: Decisions, tree: str) -> Openings:
-    known: set[str] = set()
-    found: list[FoundRow] = []
-    grave = _gravest(steps)
-    dismissed, newest = 0, ""
-    for step in reversed(steps):
-        fresh = [finding for finding in step.findings if finding.fingerprint not in known]
-        known.update(finding.fingerprint for finding in fresh)
-        closed = [finding for finding in fresh if decided.dismissed(finding.fingerprint)]
-        left = [each for each in fresh if each not in closed and not lineage.let_go(each, step, steps)]
-        dismissed += len(closed)
-        newest = newest or (step.run_id if fresh else "")
-        found += _rows_of(kept, step, [each.replace(severity=grave[each.fingerprint]) for each in left], tree)
+    reported = {finding.fingerprint for step in steps for finding in step.findings}
+    found = [row for step, left in opened.unclosed(steps, decided) for row in _rows_of(kept, step, left, tree)]
     there = [row for row in found if row.state != "gone"]
     open_ones = [row.replace(state="") for row in there if row.finding.severity != "nit"]
     return Openings(
         rows=tuple(sorted(open_ones, key=lambda row: (row.finding.severity != "blocking", row.finding.path))),
         nits=len(there) - len(open_ones),
         gone=len(found) - len(there),
-        dismissed=dismissed,
-        run_id=newest,
+        dismissed=sum(decided.dismissed(fingerprint) is not None for fingerprint in reported),
+        run_id=next((step.run_id for step in reversed(steps) if step.findings), ""),
     )
 
 
-def _gravest(steps: Sequence[Step]) -> dict[str, Severity]:
-    """How grave each finding was at its worst: outside a later run's difference it counts less, and is no less true."""
-    found: dict[str, Severity] = {}
-    for finding in (finding for step in steps for finding in step.findings):
-        known = (finding.severity, found.get(finding.fingerprint, finding.severity))
-        found[finding.fingerprint] = min(known, key=SEVERITIES.index)
-    return found
-
-
 def _rows_of(kept: Store, step: Step, found: Sequence[Finding], tree: str) -> list[FoundRow]:
-    if not tree or not found:
+    if not tree:
         return [FoundRow(finding=finding) for finding in found]
-    reviewed, is_whole = _reviewed_tree(kept, step.run_id, step.tree_id)
-    stand = anchors.stand(kept, reviewed or step.evidence, tree, found, renames=is_whole)
+    stand = opened.stand(kept, step, found, tree)
     return [_row(finding, anchor) for finding, anchor in zip(found, stand, strict=True)]
 
 
@@ -138,11 +115,3 @@ def _row(finding: Finding, anchor: Anchor) -> FoundRow:
             end = finding.end_line + shift if finding.end_line else 0
             present = finding.replace(path=path, start_line=line, end_line=end)
             return FoundRow(finding=present, state="moved", was_line=finding.start_line if shift else 0)
-
-
-def _reviewed_tree(kept: Store, run_id: str, tree_id: str) -> tuple[str, bool]:
-    """The tree that the run reviewed, and True; once it is let go, what was kept of it as evidence."""
-    if kept.git().attempt("cat-file", "-e", tree_id).code == 0:
-        return tree_id, True
-    evidence = kept.evidence(run_id)
-    return (evidence.tree if evidence else ""), False

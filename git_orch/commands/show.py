@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from calendar import timegm
 
-from git_orch import findings, formats, keeping, registry, report, runs
+from git_orch import findings, formats, journal, keeping, registry, report, runs
 from git_orch.commands import history, present, speaking
 from git_orch.commands.looking import look, source
 from git_orch.commands.wait import StillRunning
@@ -62,15 +63,31 @@ def _view(found: Report, facts: Json, seen: Look, coverage: bool) -> ShowView:
     return ShowView(
         report=found,
         worktree=history.home_short(str(facts.get("worktree_path", ""))),
-        started=time.strftime("%H:%M:%S", time.localtime(history.started(found.run_id))),
+        started=time.strftime("%H:%M:%S", time.localtime(runs.started(found.run_id))),
         fired_by=_fired_by(facts),
         contained=_contained(facts),
         usage=Usage(cpu_s=facts.get("cpu_s", 0.0), peak_rss_bytes=facts.get("peak_rss_bytes", 0)),
         files=_files(found, seen),
         found=present.rows(seen, found, tree),
         now=tree,
+        told=_told(found.run_dir),
         all_skipped=coverage,
     )
+
+
+def _told(run_dir: str) -> str:
+    """To which session each finding of the run was told, when, and in which round; the newest word on each."""
+    told: dict[tuple[str, str], str] = {}
+    for event in journal.Journal(run_dir).read():
+        if event["event"] != "finding.told":
+            continue
+        session = str(event.get("session", ""))
+        at = time.strftime("%H:%M", time.localtime(timegm(time.strptime(str(event["time"])[:19], "%Y-%m-%dT%H:%M:%S"))))
+        number = f" (round {event['round']} of {event.get('of', '?')})" if event.get("round") else ""
+        told[str(event.get("fingerprint")), session] = (
+            f"{event.get('finding')} to session {session[:8]} at {at}{number}"
+        )
+    return ", ".join(told.values())
 
 
 def _files(found: Report, seen: Look) -> str:

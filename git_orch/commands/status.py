@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from git_orch import registry, report, runs, target
+from git_orch import decisions, registry, report, runs, target
 from git_orch.commands import history, present, speaking
 from git_orch.commands.looking import look
 from git_orch.errors import EnvironmentProblem
@@ -84,7 +84,22 @@ def _sentences(seen: Look, newest: Report | None, session: str, has_runs: bool) 
     ]
     last = f"last reviewed {age(history.age_s(newest.run_id))} ago: {_judgement(newest)}" if newest else ""
     none = f"no run of session {session}" if session and not has_runs else ""
-    return tuple(filter(None, (*running, last or "not reviewed yet", none)))
+    return tuple(filter(None, (*running, last or "not reviewed yet", none, *_mutes(seen))))
+
+
+def _mutes(seen: Look) -> list[str]:
+    """Who is told nothing at this moment, and until when."""
+    held = decisions.read(seen.layout.durable).mutes(decisions.now())
+    last = {mute.session: mute for mute in held}
+    return [f"muted: {_whom(mute.session)}{_until(mute.until)} (git orch unmute ends it)" for mute in last.values()]
+
+
+def _whom(session: str) -> str:
+    return f"session {session[:8]}" if session else "every session of this repository"
+
+
+def _until(seconds: float) -> str:
+    return f", until {time.strftime('%H:%M', time.localtime(seconds))}" if seconds else ""
 
 
 def _judgement(found: Report) -> str:

@@ -40,9 +40,20 @@ exec "$python" -I -S "$hook" "$@"
 """
 
 
-def line(event: Event) -> str:
-    """The command line for an event, as it stands in a client's settings: it ends with status 0, come what may."""
-    return _LINE % event
+def line(event: Event, client: str = "") -> str:
+    """The command line for an event, as it stands in a client's settings: it ends with status 0, come what may.
+
+    Claude's names no client, the others' do (`dialects.CLIENTS`).
+    """
+    return _LINE % (f"{event} {client}" if client else event)
+
+
+def wake_line() -> str:
+    """The line of a second handler of a stop, with `asyncRewake`, for those who have set `orch.delivery` to wake.
+
+    It ends with 2, by which Claude Code wakes the session, where ours ended with 10, and with 0 in any other case.
+    """
+    return _LINE.replace("; exit 0'", "; test $? -eq 10 && exit 2; exit 0'") % "wake"
 
 
 def path(env: Mapping[str, str]) -> str:
