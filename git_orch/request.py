@@ -35,7 +35,7 @@ COOKIE = "ORCH_TASK"
 RESULT = "result"
 RESULT_LIMIT = 64 << 20
 
-# Of the client that fired us: they would bind a reviewer that is such a client itself to the session (hook-facts B.1).
+# Of the client that fired us: they would bind a reviewer that is such a client itself to the session.
 _OF_A_CLIENT = ("CLAUDECODE", "CLAUDE_CODE_", "CLAUDE_ENV_FILE", "CLAUDE_PID", "CLAUDE_EFFORT", "CLAUDE_PROJECT_DIR")
 _OF_OTHER_CLIENTS = (
     "CLAUDE_PLUGIN_",

@@ -1,7 +1,7 @@
 """What git-orch has to know of a client to have it review: how it is called, and how its own output is taken apart.
 
 Each client is a module of this folder with the members of `Client`; `agents` finds them. A client is judged by the
-object that it was asked for alone: its exit status and its prose are neither a pass nor a finding (hook-facts 10).
+object that it was asked for alone: its exit status and its prose are neither a pass nor a finding.
 """
 
 from __future__ import annotations
