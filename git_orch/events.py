@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import atomic, dedup, jsontext, launch, layout, runs, sessions, snapshot, workspace
+from git_orch import atomic, dedup, jsontext, launch, layout, quiet, runs, session_name, sessions, snapshot, workspace
 from git_orch.errors import OrchError, UsageError
 from git_orch.index import folder as index_folder
 from git_orch.install import launcher
@@ -60,6 +60,8 @@ def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> None:
         return
     place = layout.locate(cwd, own, orch_dir=settings.directory)
     launcher.note_fired(own, fired.event)
+    if fired.event == "user-prompt-submit":
+        quiet.disturb(place.durable, session_name.of(fired.client, fired.session_id, place.worktree))
     if not place.worktree or (fired.event == "user-prompt-submit" and _session(place, fired) is not None):
         return
     scene = Scene(**workspace.open_at(cwd, own, settings, place).fields(), fired=fired)

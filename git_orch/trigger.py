@@ -122,10 +122,11 @@ def is_known(cwd: str, payload: Json, env: Mapping[str, str]) -> bool:
         top, below = os.path.dirname(top), top
         if top == below:
             return False
-    from git_orch import session_name
+    from git_orch import quiet, session_name
 
-    name = session_name.of(client(payload, env), session_id(payload), top)
-    return os.path.exists(os.path.join(top, ".git", "orch", "sessions", name))
+    name, durable = session_name.of(client(payload, env), session_id(payload), top), os.path.join(top, ".git", "orch")
+    quiet.disturb(durable, name)
+    return os.path.exists(os.path.join(durable, "sessions", name))
 
 
 def read_payload(fd: int, timeout_s: float) -> Json:
