@@ -11,11 +11,14 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 
 CHEAP = (
+    "admission",
     "anchors",
     "atomic",
     "attempt",
+    "budget",
     "config",
     "containment",
+    "cooldown",
     "cursor",
     "decisions",
     "dedup",
@@ -46,6 +49,7 @@ CHEAP = (
     "patch",
     "people",
     "proc",
+    "quiet",
     "reaper",
     "registry",
     "removal",
@@ -60,6 +64,7 @@ CHEAP = (
     "reviewers.sarif",
     "reviewing",
     "runs",
+    "seats",
     "session_name",
     "sessions",
     "sight",
