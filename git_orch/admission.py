@@ -139,6 +139,12 @@ class Admission:
         begun = seconds(intent.started_at)
         return min(intent.settle_s, max(0.0, begun + intent.settle_s - self._clock()))
 
+    def why_wait(self) -> str:
+        """What an agent that may not be called yet waits for, in a few words."""
+        if self.quiet_in_s() > 0:
+            return "waits for the session to be quiet"
+        return f"waits: no more than {self._intent.max_reviews} agents review at once"
+
     def is_overtaken(self) -> bool:
         """Whether the session's person has typed something since the run was fired."""
         intent = self._intent

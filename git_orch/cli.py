@@ -200,13 +200,12 @@ def status(
         from git_orch.commands import status_line
 
         return status_line.line(dict(os.environ))
-    if budget:
+    as_json = helping.is_json(format_name, as_json)
+    if budget and not as_json:
         from git_orch.commands import spending
 
-        return spending.show(dict(os.environ), as_json=helping.is_json(format_name, as_json))
-    return command.status(
-        dict(os.environ), as_json=helping.is_json(format_name, as_json), session=session, verbose=verbose
-    )
+        return spending.show(dict(os.environ))
+    return command.status(dict(os.environ), as_json=as_json, session=session, verbose=verbose)
 
 
 @verb("show")

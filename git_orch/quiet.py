@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from git_orch import system
+
 _SUFFIX = ".json"
 
 
@@ -36,6 +38,6 @@ def disturbed_at(durable: str, name: str) -> float:
 
 def _make(place: str) -> None:
     try:
-        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | system.NOFOLLOW, 0o600))
     except OSError:  # no session was ever seen here
         pass

@@ -305,7 +305,8 @@ class Work:
                 self._call(agent)
         if self._waiting and not self._is_told_to_wait:
             self._is_told_to_wait = True
-            self._run.note("reviewer.waiting", reviewers=[agent.settings.name for agent in self._waiting])
+            names = [agent.settings.name for agent in self._waiting]
+            self._run.note("reviewer.waiting", reviewers=names, reason=self._admission.why_wait())
             self._enter()
 
     def _call(self, agent: Series) -> None:

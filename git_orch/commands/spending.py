@@ -10,7 +10,7 @@ from git_orch.commands.looking import look
 from git_orch.formats import spending as printed
 from git_orch.formats.spending import BudgetView, Spent
 from git_orch.formats.terminal import Terminal
-from git_orch.model import SCHEMA_VERSION, UNLIMITED, utc_stamp
+from git_orch.model import UNLIMITED, utc_stamp
 from git_orch.reviewers import faults
 
 TYPE_CHECKING = False
@@ -25,15 +25,9 @@ _MOST_SESSIONS = 10
 _SHORT = 8
 
 
-def show(env: dict[str, str], *, as_json: bool) -> int:
+def show(env: dict[str, str]) -> int:
     """The budget is told. Always 0: it is an answer, not a judgement."""
-    seen = look(env)
-    if as_json:
-        from git_orch.formats import json_
-
-        speaking.say(json_.document({"schema_version": SCHEMA_VERSION, "budget": _facts(seen)}))
-        return 0
-    speaking.say(printed.budget_text(view(seen), Terminal.of(sys.stdout, env)))
+    speaking.say(printed.budget_text(view(look(env)), Terminal.of(sys.stdout, env)))
     return 0
 
 
@@ -53,8 +47,8 @@ def view(seen: Look) -> BudgetView:
     )
 
 
-def _facts(seen: Look) -> Json:
-    """The same for programs; no limit is null."""
+def facts(seen: Look) -> Json:
+    """The same for programs, as status.json describes it; no limit is null."""
     settings, ledger = seen.settings, budget.read(seen.layout.durable)
     limits = {**settings.budget.fields(), "review_usd": settings.budget_review_usd}
     resting = cooldown.resting(seen.layout.durable)

@@ -37,7 +37,7 @@ def status(env: dict[str, str], *, as_json: bool, session: str = "", verbose: bo
     if as_json:
         from git_orch.formats import json_
 
-        speaking.say(json_.document({"schema_version": SCHEMA_VERSION, "runs": facts}))
+        speaking.say(json_.document({"schema_version": SCHEMA_VERSION, "runs": facts, "budget": spending.facts(seen)}))
         return 0
     terminal = Terminal.of(sys.stdout, env)
     speaking.say(printed.status_text(_view(seen, facts, session), terminal))

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from git_orch import budget, cooldown, seats
+from git_orch import admission, budget, cooldown, seats
+from git_orch.model import Budget
 from tests.conftest import Orch
 from tests.fakes import fake_client
 from tests.project import Json, Project, reviewer_of
@@ -57,7 +58,7 @@ def spend(project: Project, times: int, usd: float = 0.0) -> None:
     """That many agent reviews were made in the last minute."""
     for number in range(times):
         name = f"earlier-{number}/claude"
-        limits = budget.Budget()
+        limits = Budget()
         budget.reserve(
             durable(project), name, limits, session="s0", wanted_usd=1.0, is_kept_to=True, bound=False, now=time.time()
         )
@@ -159,12 +160,12 @@ def test_a_newer_tree_supersedes_the_one_that_settles(project: Project, agent: C
 
 
 def test_a_session_that_stays_quiet_is_reviewed(project: Project, agent: Client, bin_folder: Path) -> None:
-    agent(settle="700ms")
+    agent(settle="1500ms")
     project.fire()
     record = project.ended()
     assert record["verdict"] == "pass"
-    (waiting,) = events(project, "reviewer.waiting")
-    assert waiting["reviewers"] == ["claude"]
+    begun = next(each for each in events(project, "reviewer.materializing") if each["reviewer"] == "claude")
+    assert admission.seconds(begun["time"]) - admission.seconds(record["started_at"]) >= 1.5
     assert len(calls(bin_folder)) == 1
 
 
@@ -217,6 +218,22 @@ def test_the_seat_of_a_supervisor_that_was_killed_is_free(
     orch("sweep")
     ledger = budget.read(durable(project))
     assert (len(ledger.hour()), budget.usd(ledger.day())) == (1, 1.0)
+
+
+def test_a_person_who_waits_for_a_seat_is_told_so(
+    project: Project, agent: Client, bin_folder: Path, orch: Orch
+) -> None:
+    agent()
+    project.set("orch.maxReviews", "1")
+    seat = seats.take(os.environ, 1)
+    run_id = orch("review", "-d").stdout.strip()
+    wait_until(lambda: project.state(run_id) == "queued" and events(project, "reviewer.waiting"), 20)
+    done = orch("wait", "last", "--timeout", "500ms")
+    assert done.returncode == 5
+    assert "git-orch: claude: waits: no more than 1 agents review at once" in done.stderr
+    seats.give_back(seat)
+    assert orch("wait", "last").returncode == 0
+    assert len(calls(bin_folder)) == 1
 
 
 # -- the budget
