@@ -127,6 +127,16 @@ class Attempt:
         self._because = NotStarted(reason=reason)
         self.fault = fault
 
+    def may_cost(self, usd: float) -> None:
+        """The call, with its second try, costs no more than that, where the client keeps to it."""
+        if self._briefing is not None:
+            self._briefing.may_cost(usd)
+
+    @property
+    def paid_usd(self) -> float:
+        """What the call has cost so far, with its second try."""
+        return self._briefing.paid_usd if self._briefing is not None else 0.0
+
     def retry(self, lock_fd: int) -> bool:
         """Whether the reviewer was started once more, within the same time: it had ended well and said nothing."""
         assert self._request is not None

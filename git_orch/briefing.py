@@ -113,6 +113,17 @@ class Briefing:
         self._number = number
         self._adjusted: tuple[str, ...] = ()
         self._heard = Heard()
+        self._paid_usd = 0.0
+        self._most_usd = assignment.settings.budget_usd
+
+    def may_cost(self, usd: float) -> None:
+        """The call, with its second try, costs no more than that, where the client keeps to it."""
+        self._most_usd = usd
+
+    @property
+    def paid_usd(self) -> float:
+        """What the client says that its tries have cost."""
+        return self._paid_usd
 
     @property
     def tree_id(self) -> str:
@@ -142,7 +153,7 @@ class Briefing:
             schema=schema.text(),
             model=settings.model,
             timeout_s=settings.timeout_s,
-            budget_usd=settings.budget_usd,
+            budget_usd=max(0.01, self._most_usd - self._paid_usd) if self._most_usd >= 0 else self._most_usd,
         )
         words, self._adjusted = spelled(work.client.flags(call), work.able.options)
         asked = prompt.text(self._brief(request)).encode("utf-8", "replace")
@@ -177,6 +188,7 @@ class Briefing:
         work = self._assignment
         reply = agents.read(work.client, work.settings, output, outcome, asked)
         self._heard = reply.heard
+        self._paid_usd += reply.heard.cost_usd
         return reply.answer
 
     @property

@@ -188,6 +188,7 @@ def _rev_and_paths(words: list[str], typed: list[str]) -> tuple[str, tuple[str, 
 def status(
     line: Annotated[bool, typer.Option("--line", help="One short line, for a prompt or a status bar.")] = False,
     session: Annotated[str, typer.Option("--session", metavar="ID", help="Only the runs of that session.")] = "",
+    budget: Annotated[bool, typer.Option("--budget", help="What agents may cost, and have cost.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="CPU time and memory as well.")] = False,
     format_name: TextOrJson = "text",
     as_json: AsJson = False,
@@ -199,9 +200,12 @@ def status(
         from git_orch.commands import status_line
 
         return status_line.line(dict(os.environ))
-    return command.status(
-        dict(os.environ), as_json=helping.is_json(format_name, as_json), session=session, verbose=verbose
-    )
+    as_json = helping.is_json(format_name, as_json)
+    if budget and not as_json:
+        from git_orch.commands import spending
+
+        return spending.show(dict(os.environ))
+    return command.status(dict(os.environ), as_json=as_json, session=session, verbose=verbose)
 
 
 @verb("show")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from git_orch.errors import UsageError
 from git_orch.git import Git, decode, split_z
-from git_orch.model import THRESHOLDS, Record, ReviewerSettings
+from git_orch.model import THRESHOLDS, UNLIMITED, Budget, Record, ReviewerSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _OUTPUTS = ("json", "sarif", "rdjson")
 BUILT_IN = "static"
+_NO_LIMIT = "unlimited"
 STATIC_TIMEOUT_S = 60.0
 AGENTS = ("claude", "codex", "copilot", "cursor", "gemini", "opencode", "qwen")
 """The clients that review under their own name, without a command line in the settings."""
@@ -44,6 +45,12 @@ class Settings(Record):
     rounds: int = 2
     unattended: Literal["inform", "block"] = "inform"
     max_reviews: int = 2
+    budget_hour: int = 12
+    budget_day: int = 60
+    budget_usd: float = 5.0
+    budget_review_usd: float = 1.0
+    budget_tokens: int = UNLIMITED
+    budget_session: int = UNLIMITED
     max_untracked_bytes: int = 10 << 20
     directory: str = ""
     keep_runs: int = 200
@@ -66,8 +73,19 @@ class Settings(Record):
             known.setdefault(agent, ReviewerSettings(name=agent, timeout_s=self.review_timeout_s, network=True))
         if name in known:
             found = known[name]
-            return found.replace(network=True) if is_agent(found) else found
+            return found.replace(network=True, budget_usd=self.budget_review_usd) if is_agent(found) else found
         raise UsageError(f"no reviewer `{name}` here{_perhaps(name, known)} ({' '.join(sorted(known))})")
+
+    @property
+    def budget(self) -> Budget:
+        """What agent reviews that nobody types for may come to."""
+        return Budget(
+            hour=self.budget_hour,
+            day=self.budget_day,
+            usd=self.budget_usd,
+            tokens=self.budget_tokens,
+            session=self.budget_session,
+        )
 
 
 def is_agent(settings: ReviewerSettings) -> bool:
@@ -176,6 +194,20 @@ def _above_zero(key: str, text: str) -> int:
     raise UsageError(f"{key}: `{text}` would let nothing run", "write 1 or more")
 
 
+def _limit(key: str, text: str) -> int:
+    return UNLIMITED if text.casefold() == _NO_LIMIT else _whole(key, text)
+
+
+def _price(key: str, text: str) -> float:
+    word = text.strip().removeprefix("$")
+    if word.casefold() == _NO_LIMIT:
+        return UNLIMITED
+    whole, _, part = word.partition(".")
+    if (whole + part).isascii() and (whole + part).isdigit() and len(word) < 10:
+        return float(word)
+    raise UsageError(f"{key}: `{text}` is not an amount of US dollars", f"write 5, 0.50 or {_NO_LIMIT}")
+
+
 def size(key: str, text: str) -> int:
     """A size in bytes: `500`, `64k`, `10m`, `1g`, as git writes them.
 
@@ -251,6 +283,12 @@ _PLAIN: dict[str, Reader] = {
     "orch.rounds": ("rounds", _whole),
     "orch.unattended": ("unattended", _unattended),
     "orch.maxreviews": ("max_reviews", _above_zero),
+    "orch.budget.hour": ("budget_hour", _limit),
+    "orch.budget.day": ("budget_day", _limit),
+    "orch.budget.usd": ("budget_usd", _price),
+    "orch.budget.reviewusd": ("budget_review_usd", _price),
+    "orch.budget.tokens": ("budget_tokens", _limit),
+    "orch.budget.session": ("budget_session", _limit),
     "orch.maxuntrackedbytes": ("max_untracked_bytes", size),
     "orch.dir": ("directory", _folder),
     "orch.keepruns": ("keep_runs", _whole),

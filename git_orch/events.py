@@ -11,6 +11,7 @@ from git_orch import (
     dialects,
     launch,
     layout,
+    quiet,
     runs,
     session_name,
     sessions,
@@ -74,6 +75,8 @@ def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> int:
         return 0
     place = layout.locate(cwd, own, orch_dir=settings.directory)
     launcher.note_fired(own, fired.event)
+    if fired.event == dialects.PROMPT:
+        quiet.disturb(place.durable, session_name.of(fired.client, fired.session_id, place.worktree))
     if not place.worktree or (fired.event == dialects.PROMPT and not _has_news(place, fired)):
         return 0
     scene = Scene(**workspace.open_at(cwd, own, settings, place).fields(), fired=fired)

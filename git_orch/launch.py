@@ -44,6 +44,8 @@ class Order(Record):
     client: str = "unknown"
     session_id: str = "unknown"
     settle_s: float = 0.0
+    bound: bool = True
+    fresh: bool = False
 
 
 def dedup_key(target: Target, order: Order) -> str:
@@ -97,6 +99,10 @@ def prepare(layout: Layout, settings: Settings, target: Target, order: Order, te
         client=order.client,
         session_id=order.session_id,
         settle_s=order.settle_s,
+        max_reviews=settings.max_reviews,
+        budget=settings.budget,
+        bound=order.bound,
+        fresh=order.fresh,
         snapshot_ms=target.snapshot_ms,
         machine_id=machine_id(),
         boot_id=boot_id(),

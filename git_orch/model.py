@@ -41,6 +41,8 @@ else:
 
 
 SCHEMA_VERSION = "1"
+UNLIMITED = -1
+"""No limit, where a number would be one; 0 lets nothing through."""
 SEVERITIES: tuple[Severity, ...] = ("blocking", "advisory", "nit")
 THRESHOLDS: tuple[Threshold, ...] = ("blocking", "advisory", "nit", "never")
 LIVE: tuple[Status, ...] = ("queued", "starting", "running", "stopping")
@@ -252,7 +254,8 @@ class Report(Record):
     """All that a run found out, as a person or a program is told: what the formats print.
 
     `subject` is what was reviewed in words ("working tree", "main..topic"); `timings_ms` has the keys snapshot,
-    materialize, review, dispose and total; `materialized` is "cold", "warm" or "" where no tree was made.
+    materialize, review, dispose and total; `materialized` is "cold", "warm" or "" where no tree was made. `usd_today`
+    is what the repository's agents had cost by the end of the run, and `usd_limit` what a day may cost.
     """
 
     run_id: str
@@ -270,6 +273,8 @@ class Report(Record):
     timings_ms: Mapping[str, int] = {}
     run_dir: str = ""
     reused: bool = False
+    usd_today: float = 0.0
+    usd_limit: float = 0.0
 
 
 class ReviewerSettings(Record):
@@ -287,6 +292,19 @@ class ReviewerSettings(Record):
     network: bool = False
     model: str = ""
     budget_usd: float = 1.0
+
+
+class Budget(Record):
+    """What the agent reviews of a repository may come to: how many, for how much; `UNLIMITED` is no limit.
+
+    `hour`, `day` and `session` are reviews, `usd` and `tokens` those of a day.
+    """
+
+    hour: int = 12
+    day: int = 60
+    usd: float = 5.0
+    tokens: int = UNLIMITED
+    session: int = UNLIMITED
 
 
 def utc_stamp(seconds: float) -> str:

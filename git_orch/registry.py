@@ -15,7 +15,7 @@ from _stat import S_ISREG
 from git_orch import atomic, jsontext, locks, orchdir, system
 from git_orch import key as keys
 from git_orch.errors import EnvironmentProblem
-from git_orch.model import LIVE, SCHEMA_VERSION, Record, ReviewerSettings
+from git_orch.model import LIVE, SCHEMA_VERSION, Budget, Record, ReviewerSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,11 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class Intent(Record):
-    """What a run was asked to do. Written once, before anyone works on it; never changed."""
+    """What a run was asked to do. Written once, before anyone works on it; never changed.
+
+    `bound`: whether the budget holds for it, which a person's own review only counts against. `fresh`: a person wants
+    it whatever came of it before, so that a reviewer that rests is asked as well.
+    """
 
     run_id: str
     tree_id: str
@@ -81,6 +85,10 @@ class Intent(Record):
     rubric: str = ""
     pathspec: tuple[str, ...] = ()
     settle_s: float = 0.0
+    max_reviews: int = 2
+    budget: Budget = Budget()
+    bound: bool = True
+    fresh: bool = False
     snapshot_ms: int = 0
     keep_runs: int = 200
     keep_days: int = 30
@@ -89,7 +97,7 @@ class Intent(Record):
     def to_json(self) -> Json:
         """The record as JSON has it; `host` is the older name of `client`."""
         reviewers = [reviewer.fields() for reviewer in self.reviewers]
-        return {**self.fields(), "reviewers": reviewers, "host": self.client}
+        return {**self.fields(), "reviewers": reviewers, "budget": self.budget.fields(), "host": self.client}
 
     @classmethod
     def from_json(cls, value: Json) -> Intent:
@@ -103,6 +111,7 @@ class Intent(Record):
             ReviewerSettings(**{name: given for name, given in reviewer.items() if name in ReviewerSettings._fields})
             for reviewer in known.get("reviewers", ())
         )
+        known["budget"] = Budget(**{name: v for name, v in known.get("budget", {}).items() if name in Budget._fields})
         for name in ("provide", "pathspec"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)

@@ -6,7 +6,7 @@ import os
 import time
 
 from git_orch import runs
-from git_orch.model import Base, Change, Coverage, Finding, Record, Report, Review, Skipped, Usage, utc_stamp
+from git_orch.model import UNLIMITED, Base, Change, Coverage, Finding, Record, Report, Review, Skipped, Usage, utc_stamp
 from git_orch.reviewers.reading import RULE
 
 TYPE_CHECKING = False
@@ -30,6 +30,7 @@ class Ended(Record):
     change: Change = Change()
     materialized: str = ""
     timings_ms: Mapping[str, int] = {}
+    usd_today: float = 0.0
 
 
 def record_json(intent: Intent, ended: Ended) -> Json:
@@ -52,6 +53,7 @@ def record_json(intent: Intent, ended: Ended) -> Json:
         "worktree_gone": not os.path.isdir(intent.worktree_path or intent.git_dir),
         "supervisor_pid": ended.supervisor_pid,
         "jobs": list(ended.jobs),
+        "usd_today": round(ended.usd_today, 6),
         "cpu_s": round(sum(each.cpu_s for each in usage), 3),
         "peak_rss_bytes": max((each.peak_rss_bytes for each in usage), default=0),
     }
@@ -87,6 +89,8 @@ def _of(record: Json, run_dir: str, reused: bool) -> Report:
         timings_ms=record.get("timings_ms", {}),
         run_dir=run_dir,
         reused=reused,
+        usd_today=record.get("usd_today", 0.0),
+        usd_limit=record.get("budget", {}).get("usd", UNLIMITED),
     )
 
 

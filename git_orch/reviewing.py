@@ -7,13 +7,14 @@ import select
 import time
 
 from git_orch import atomic, earlier, findings, lineage, runs, snapshot, verdict
+from git_orch.admission import Admission, Admitted, Refused
 from git_orch.attempt import Attempt, Subject, settled
 from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S, is_agent
 from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
 from git_orch.containment.probe import probe
 from git_orch.errors import OrchError
 from git_orch.git import Git, encode
-from git_orch.model import Change, Coverage, Record, ReviewerSettings, Skipped
+from git_orch.model import Cancelled, Change, Coverage, Record, ReviewerSettings, Skipped
 from git_orch.parents import foreign_configuration
 from git_orch.patch import changed_lines
 from git_orch.place import check_space
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from git_orch.earlier import Earlier
-    from git_orch.model import Cancelled, Finding, Json, Review, Status
+    from git_orch.model import Finding, Json, Review, Status
     from git_orch.registry import Intent
     from git_orch.store import Changed, Store
 
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 
 TICK_S = 1.0
+WAITING_TICK_S = 0.5  # while an agent waits for the session's quiet or for a seat
+OVERTAKEN = "superseded-by a prompt"
 _GITLINK = "160000"
 _SECRETS = "secret"  # how the rules of the built-in checks begin that find one
 
@@ -80,6 +83,9 @@ class Work:
         self._run = run
         self._attempts: list[Attempt | Series] = []
         self._scouts: list[Attempt | Series] = []
+        self._waiting: list[Series] = []
+        self._admission = Admission(intent, env)
+        self._is_told_to_wait = False
         self._cancelled: Cancelled | None = None
         self._size = Change()
         self._hidden: tuple[Skipped, ...] = ()
@@ -120,7 +126,8 @@ class Work:
             self._watch(begun)
         if self._cancelled is None:
             self._hold_back(rest)
-            self._start(rest)
+            self._start([attempt for attempt in rest if not isinstance(attempt, Series)])
+            self._line_up([attempt for attempt in rest if isinstance(attempt, Series)])
         if not begun:
             self._meanwhile(changed)
         self._watch(rest)
@@ -182,28 +189,29 @@ class Work:
         for attempt in attempts:
             attempt.kill()
         while live := [attempt for attempt in attempts if attempt.guard is not None and not attempt.guard.gone]:
-            self._wait(live)
+            self._wait(live, TICK_S)
 
     def _watch(self, attempts: list[Attempt | Series]) -> None:
         """Every one of them has ended."""
         told: set[str] = set()
         while True:
+            self._call_next()
             for attempt in attempts:
                 if attempt.ended and attempt.settings.name not in told and not self._retries(attempt):
                     told.add(attempt.settings.name)
                     self._tell(attempt)
             live = [attempt for attempt in attempts if not attempt.ended and attempt.guard is not None]
-            if not live:
+            if not live and not self._waiting:
                 return
-            self._wait(live)
+            self._wait(live, min(WAITING_TICK_S, self._admission.quiet_in_s() or TICK_S) if self._waiting else TICK_S)
             for attempt in live:
                 attempt.tick()
             if any(attempt.unkillable for attempt in live):
                 self._enter()
             self._is_cancelled()
 
-    def _wait(self, live: list[Attempt | Series]) -> None:
-        """Until a guardian says something, a deadline comes, or a second has gone."""
+    def _wait(self, live: list[Attempt | Series], tick_s: float) -> None:
+        """Until a guardian says something, a deadline comes, or the tick has gone."""
         poll = select.poll()
         by_fd = {}
         for attempt in live:
@@ -214,7 +222,7 @@ class Work:
                 continue
             by_fd[attempt.guard.fileno()] = attempt
             poll.register(attempt.guard.fileno(), select.POLLIN)
-        longest = min(TICK_S, *(attempt.due_s() + 0.01 for attempt in live))
+        longest = min([tick_s, *(attempt.due_s() + 0.01 for attempt in live)])
         for fd, _ in poll.poll(longest * 1000):
             by_fd[fd].listen()
 
@@ -238,6 +246,9 @@ class Work:
 
     def _enter(self) -> None:
         attempts = self._scouts + self._attempts
+        if self._waiting and self._cancelled is None and all(attempt.ended for attempt in self._others()):
+            self._run.enter("queued", tuple(attempt.job for attempt in attempts))
+            return
         status: Status = "running" if self._cancelled is None else "stopping"
         if any(attempt.unkillable for attempt in attempts):
             status = "unkillable"
@@ -245,6 +256,8 @@ class Work:
 
     def _tell(self, attempt: Attempt | Series) -> None:
         review = attempt.review()
+        if isinstance(attempt, Series):
+            self._admission.leave(review.name, review, was_called=attempt.was_called)
         self._enter()
         if attempt.moved:
             self._run.note("checkout.changed", reviewer=review.name, paths=attempt.moved[:20], author="unknown")
@@ -265,6 +278,57 @@ class Work:
             return
         self._run.keep_evidence(None if self._intent.pathspec else changed)
         self._hidden = self._hidden_edits()
+
+    # -- agents cost, and wait
+
+    def _line_up(self, agents: list[Series]) -> None:
+        """Each agent that is to be called waits until it may; of the others it is known why they are not."""
+        for agent in agents:
+            if self._is_cancelled() or agent.ended:
+                continue
+            agent.prepare()
+            refused = self._admission.refusal(agent.settings.name)
+            if refused is not None and agent.is_to_be_called:
+                _refuse(agent, refused)
+        if self._cancelled is None:
+            self._waiting = [agent for agent in agents if not agent.ended]
+
+    def _call_next(self) -> None:
+        """Every agent that may be called now is at work."""
+        self._waiting = [agent for agent in self._waiting if not agent.ended]
+        if not self._waiting or self._is_cancelled():
+            return
+        if self._admission.is_overtaken():
+            self._give_way()
+        elif self._admission.quiet_in_s() <= 0:
+            for agent in tuple(self._waiting):
+                self._call(agent)
+        if self._waiting and not self._is_told_to_wait:
+            self._is_told_to_wait = True
+            names = [agent.settings.name for agent in self._waiting]
+            self._run.note("reviewer.waiting", reviewers=names, reason=self._admission.why_wait())
+            self._enter()
+
+    def _call(self, agent: Series) -> None:
+        entered = self._admission.enter(agent.settings.name, agent.settings.budget_usd)
+        if isinstance(entered, Refused):
+            _refuse(agent, entered)
+        elif isinstance(entered, Admitted):
+            agent.may_cost(entered.usd)
+            self._waiting.remove(agent)
+            self._start([agent])
+
+    def _give_way(self) -> None:
+        """The session went on before an agent was called: what it leaves next is reviewed in place of this."""
+        self._cancelled = Cancelled(reason=OVERTAKEN)
+        for attempt in self._attempts:
+            if not attempt.ended:
+                attempt.cancel(self._cancelled)
+        self._waiting = []
+        self._enter()
+
+    def _others(self) -> list[Attempt | Series]:
+        return [attempt for attempt in self._scouts + self._attempts if attempt not in self._waiting]
 
     # -- a secret is not sent
 
@@ -373,6 +437,13 @@ class Work:
             if _did_review(review) and not review.littered:
                 attempt.park()
                 return
+
+
+def _refuse(agent: Series, refused: Refused) -> None:
+    if refused.fault:
+        agent.rest(refused.reason, refused.fault, refused.until)
+    else:
+        agent.refuse(refused.reason, refused.code)
 
 
 def _did_review(review: Review) -> bool:

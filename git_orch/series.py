@@ -10,18 +10,22 @@ import time
 from git_orch import briefing, verdict
 from git_orch.attempt import Attempt
 from git_orch.briefing import Briefing
+from git_orch.budget import LEAST_USD
 from git_orch.errors import OrchError
-from git_orch.model import NotStarted, Skipped, Usage
+from git_orch.model import NotStarted, Skipped, Usage, utc_stamp
 from git_orch.reviewers.reading import Answer, Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Literal
 
     from git_orch.attempt import Subject
     from git_orch.guardian import Guard
-    from git_orch.model import Cancelled, Json, Outcome, Review, ReviewerSettings
+    from git_orch.model import Cancelled, Fault, Json, Outcome, Review, ReviewerSettings
     from git_orch.store import Changed
+
+_LAST = "the calls before it were its last"
 
 
 class Series:
@@ -45,13 +49,21 @@ class Series:
         self._assigned = False
         self._because: Outcome | None = None
         self._fault = ""
+        self._rests: tuple[Fault | Literal[""], float] = ("", 0.0)
+        self._most_usd = settings.budget_usd
+        self._is_spent = False
         self._assign_ms = 0
         self._review: Review | None = None
 
     # -- start
 
-    def materialize(self) -> None:
-        """The first tree lies on the disk, or the series has ended with the reason why not."""
+    def prepare(self) -> None:
+        """It is known what the agent is to read, and in how many calls; or the series has ended with why it does not.
+
+        Nothing is on the disk yet, and nothing costs.
+        """
+        if self._assigned or self._because is not None:
+            return
         begun = self._clock()
         subject = self._subject
         try:
@@ -72,8 +84,25 @@ class Series:
         for number, portion in enumerate(work.portions):
             own = subject.replace(patch=portion.patch, offered=portion.paths)
             self._attempts.append(Attempt(self.settings, own, self._clock, Briefing(work, number)))
-        if self._attempts:
+
+    def materialize(self) -> None:
+        """The first tree lies on the disk, or the series has ended with the reason why not."""
+        self.prepare()
+        if self._because is None and self._attempts:
             self._attempts[0].materialize()
+
+    def may_cost(self, usd: float) -> None:
+        """All calls together cost no more than that, where the client keeps to it."""
+        self._most_usd = usd
+        self._bound_next()
+
+    def _bound_next(self) -> None:
+        if self._attempts and self._most_usd >= 0:
+            self._current.may_cost(max(0.0, self._most_usd - self._paid_usd))
+
+    @property
+    def _paid_usd(self) -> float:
+        return sum(attempt.paid_usd for attempt in self._attempts)
 
     def launch(self, lock_fd: int) -> None:
         """The agent runs, or the series has ended."""
@@ -85,6 +114,11 @@ class Series:
         self._because = NotStarted(reason=reason)
         self._fault = fault
 
+    def rest(self, reason: str, fault: Fault, until: float) -> None:
+        """The agent is not called, for its provider has said that it is no use before that time."""
+        self.refuse(reason, fault)
+        self._rests = (fault, until)
+
     def retry(self, lock_fd: int) -> bool:
         """Whether the agent runs once more: it had said nothing, or there is more for it to read."""
         if self._because is not None or not self._attempts:
@@ -92,7 +126,11 @@ class Series:
         if self._current.retry(lock_fd):
             return True
         while self._next + 1 < len(self._attempts) and isinstance(self._current.answer, Answer):
+            if 0 <= self._most_usd < self._paid_usd + LEAST_USD:
+                self._is_spent = True
+                return False
             self._next += 1
+            self._bound_next()
             self._current.materialize()
             self._current.launch(lock_fd)
             if not self._current.ended:
@@ -193,7 +231,7 @@ class Series:
         ]
         for attempt, answer in zip(self._attempts, [*answers, *self._attempts], strict=False):
             if not isinstance(answer, Answer):
-                reason = answer.reason if isinstance(answer, Unusable) else "the calls before it were its last"
+                reason = answer.reason if isinstance(answer, Unusable) else self._why_unread
                 skipped += [Skipped(path=path, reason=reason) for path in attempt.offered]
         return Answer(
             findings=tuple(finding for answer in answers for finding in answer.findings),
@@ -201,6 +239,20 @@ class Series:
             skipped=tuple(skipped),
             note="; ".join(answer.note for answer in answers if isinstance(answer, Answer) and answer.note),
         )
+
+    @property
+    def _why_unread(self) -> str:
+        return f"the ${self._most_usd:.2f} of a review are spent" if self._is_spent else _LAST
+
+    @property
+    def is_to_be_called(self) -> bool:
+        """Whether there is something for the agent to read, and nothing against it."""
+        return bool(self._attempts) and self._because is None
+
+    @property
+    def was_called(self) -> bool:
+        """Whether the agent was started at all."""
+        return any(attempt.guard is not None for attempt in self._attempts)
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -238,7 +290,8 @@ class Series:
         if tampered:
             judged = judged.replace(verdict="unreviewed", reason=tampered, findings=(), reviewed=(), skipped=())
         if last is None:
-            return judged
+            fault, until = self._rests
+            return judged.replace(fault=fault, resets_at=utc_stamp(until) if until else "")
         return judged.replace(
             fault=last.fault,
             resets_at=last.resets_at,

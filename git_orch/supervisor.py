@@ -12,6 +12,7 @@ import sys
 import time
 
 from git_orch import (
+    budget,
     dedup,
     journal,
     keeping,
@@ -309,7 +310,8 @@ class Life:
             asked = terminal_reason = reviewed.cancelled.reason
             newer = asked.removeprefix("superseded-by ")
             status = "superseded" if newer != asked else "cancelled"
-            word, reason = "unreviewed", f"superseded by {runs.short(newer)}" if newer != asked else asked
+            by = runs.short(newer) if registry.is_run_id(newer) else newer
+            word, reason = "unreviewed", f"superseded by {by}" if newer != asked else asked
         return Ending(status=status, terminal_reason=terminal_reason, verdict=word, reason=reason, reviewed=reviewed)
 
     def finish(self, ending: Ending) -> None:
@@ -404,6 +406,7 @@ class Life:
             change=reviewed.change,
             materialized=reviewed.materialized,
             timings_ms=timings,
+            usd_today=budget.paid(budget.read(self._intent.durable).day()),
         )
         runs.write(self._intent.run_dir, runs.RECORD, report.record_json(self._intent, ended), durable=durable)
 

@@ -128,10 +128,11 @@ def has_news(cwd: str, who: str, payload: Json) -> bool:
         top, below = os.path.dirname(top), top
         if top == below:
             return True
-    from git_orch import session_name
+    from git_orch import quiet, session_name
 
-    name = session_name.of(who, dialects.session_id(payload), top)
-    return session_name.has_news(os.path.join(top, ".git", "orch"), name)
+    name, durable = session_name.of(who, dialects.session_id(payload), top), os.path.join(top, ".git", "orch")
+    quiet.disturb(durable, name)
+    return session_name.has_news(durable, name)
 
 
 def read_payload(fd: int, timeout_s: float) -> Json:

@@ -47,6 +47,7 @@ class Run:
         self.names: tuple[str, ...] = ()
         self.change: Change | None = None
         self.begun: dict[str, float] = {}
+        self.waiting: dict[str, str] = {}
         self.reviews: dict[str, Review] = {}
         self._seen = seen
         self._events = os.path.join(self.run_dir, "events.jsonl")
@@ -124,6 +125,8 @@ class Run:
         match event["event"]:
             case "review.change":
                 self.change = Change(**{key: event[key] for key in Change._fields})
+            case "reviewer.waiting":
+                self.waiting.update(dict.fromkeys(event.get("reviewers", ()), event.get("reason", "")))
             case "reviewer.started" | "reviewer.materializing":
                 self.begun.setdefault(name, time.monotonic())
             case "reviewer.ended":

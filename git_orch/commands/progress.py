@@ -58,15 +58,20 @@ class Log(Display):
         self.is_interactive = sys.stderr.isatty() and sys.stdin.isatty()
         self._has_begun = self._has_left = False
         self._told: set[str] = set()
+        self._waits: set[str] = set()
         self._still: dict[str, float] = {}
 
     def update(self, run: Run) -> None:
-        """A line for the beginning, for each reviewer that ended, and every 30 s for each that goes on."""
+        """A line for the beginning, for each reviewer that waits or ended, and every 30 s for each that goes on."""
         if run.intent is None:  # it had ended before anyone looked: its report says it all
             return
         if not self._has_begun and run.change is not None:
             self._has_begun = True
             speaking.tell(rows.log_start(run.outline()) + "\n")
+        for name, reason in run.waiting.items():
+            if name not in self._waits and name not in run.reviews:
+                self._waits.add(name)
+                speaking.tell(rows.log_waits(name, reason) + "\n")
         for name, review in run.reviews.items():
             if name not in self._told:
                 self._told.add(name)
@@ -174,7 +179,7 @@ def _states(run: Run) -> list[Progress]:
         Progress(
             name=name,
             elapsed_s=now - run.begun.get(name, now),
-            doing="reviewing" if name in run.begun else "waiting",
+            doing="reviewing" if name in run.begun else run.waiting.get(name) or "waiting",
             review=run.reviews.get(name),
         )
         for name in run.names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import dedup, inbox, kinds, launch, report, rubric, runs, target
+from git_orch import budget, dedup, inbox, kinds, launch, people, report, rubric, runs, target
 from git_orch.commands import following, history, progress, speaking
 from git_orch.commands.looking import Look
 from git_orch.commands.wait import exit_code
@@ -136,6 +136,8 @@ def _order(options: Options, workspace: Workspace) -> Order:
         disposition=options.disposition,
         pathspec=target.within(options.pathspec, workspace.layout, os.getcwd()),
         client=BY_HAND,
+        bound=people.in_agent_session(workspace.env),
+        fresh=options.fresh,
         kind=kinds.of(options.kind).name,
     )
 
@@ -157,6 +159,7 @@ def _start(job: Job) -> str | Report:
         found = report.load(workspace.layout.run_dir(standing.run_id), reused=True)
         # The same trees may have been asked for by other names.
         return found.replace(subject=job.wanted.subject, base=job.wanted.base) if found else standing.run_id
+    _tell_of_budget(job)
     # A work tree that only GIT_WORK_TREE names has no `.git` by which its folder would be known.
     root = temp_root(workspace.env, forbidden=filter(None, (workspace.layout.worktree,)))
     intent = launch.prepare(workspace.layout, workspace.settings, job.wanted, job.order, root, workspace.book.instance)
@@ -169,6 +172,16 @@ def _start(job: Job) -> str | Report:
         dedup.claim(workspace.layout, key, intent.run_id)
     _supervise(job, intent, lock)
     return intent.run_id
+
+
+def _tell_of_budget(job: Job) -> None:
+    """A person whose review is beyond what hooks keep to is told so, and has it all the same."""
+    if job.order.bound or not any(is_agent(reviewer) for reviewer in job.order.reviewers):
+        return
+    workspace = job.workspace
+    reason = budget.read(workspace.layout.durable).why_not(workspace.settings.budget, "")
+    if reason:
+        speaking.tell(f"git-orch: over the budget of hooks: {reason}; reviewing because you asked\n")
 
 
 def _must_be_new(options: Options) -> bool:

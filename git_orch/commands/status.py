@@ -6,12 +6,13 @@ import sys
 import time
 
 from git_orch import decisions, registry, report, runs, target
-from git_orch.commands import history, present, speaking
+from git_orch.commands import history, present, speaking, spending
 from git_orch.commands.looking import look
 from git_orch.errors import EnvironmentProblem
 from git_orch.formats import advice
 from git_orch.formats import status as printed
 from git_orch.formats.paragraphs import sentences
+from git_orch.formats.spending import today
 from git_orch.formats.terminal import VERDICT_MARKS, Terminal
 from git_orch.formats.words import age, listed, size
 from git_orch.install import launcher
@@ -36,7 +37,7 @@ def status(env: dict[str, str], *, as_json: bool, session: str = "", verbose: bo
     if as_json:
         from git_orch.formats import json_
 
-        speaking.say(json_.document({"schema_version": SCHEMA_VERSION, "runs": facts}))
+        speaking.say(json_.document({"schema_version": SCHEMA_VERSION, "runs": facts, "budget": spending.facts(seen)}))
         return 0
     terminal = Terminal.of(sys.stdout, env)
     speaking.say(printed.status_text(_view(seen, facts, session), terminal))
@@ -74,13 +75,14 @@ def _view(seen: Look, facts: list[Json], session: str) -> printed.StatusView:
         more=opened.more,
         rows=tuple(_row(each) for each in facts),
         hooks=_hooks(seen),
+        today=today(spending.view(seen)),
         advice=() if facts else advice.where_one_is(has_runs=False, has_hooks=seen.settings.enabled),
     )
 
 
 def _sentences(seen: Look, newest: Report | None, session: str, has_runs: bool) -> tuple[str, ...]:
     running = [
-        f"a review is running, {age(history.age_s(run_id))} ({runs.short(run_id)})" for run_id in _live_here(seen)
+        f"a review {how}, {age(history.age_s(run_id))} ({runs.short(run_id)})" for run_id, how in _live_here(seen)
     ]
     last = f"last reviewed {age(history.age_s(newest.run_id))} ago: {_judgement(newest)}" if newest else ""
     none = f"no run of session {session}" if session and not has_runs else ""
@@ -107,11 +109,12 @@ def _judgement(found: Report) -> str:
     return f"{word}: {found.reason}" if found.reason else word
 
 
-def _live_here(seen: Look) -> list[str]:
+def _live_here(seen: Look) -> list[tuple[str, str]]:
+    """The live runs of this worktree, and what each does."""
     live = seen.book.run_ids() if seen.book is not None else []
     facts = [history.record(run_id, seen.layout, seen.book) for run_id in live]
     return [
-        str(each["run_id"])
+        (str(each["run_id"]), "waits" if each["status"] == "queued" else "is running")
         for each in facts
         if each is not None and each.get("git_dir") == seen.layout.git_dir and registry.is_live(str(each["status"]))
     ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from git_orch import decisions, registry, report
+from git_orch import budget, decisions, registry, report
 from git_orch.commands import history, speaking
 from git_orch.commands.looking import look
 from git_orch.errors import OrchError
 from git_orch.formats.line import LineView, status_line
 from git_orch.formats.terminal import Terminal
+from git_orch.formats.words import money
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +22,18 @@ _LOOKED_AT = 5  # runs of this worktree, newest first: one that was cancelled sa
 def line(env: dict[str, str]) -> int:
     """One short line; an empty one where there is nothing to say, or no repository."""
     try:
-        view = _view(look(env))
+        seen = look(env)
+        view = _view(seen).replace(cost=_cost(seen))
     except OrchError:
         return 0
     speaking.line(status_line(view, Terminal.of(sys.stdout, env)))
     return 0
+
+
+def _cost(seen: Look) -> str:
+    """What the repository's agents have cost today, where they have."""
+    usd = budget.paid(budget.read(seen.layout.durable).day())
+    return money(usd) if usd > 0 else ""
 
 
 def _view(seen: Look) -> LineView:

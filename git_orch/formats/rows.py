@@ -181,6 +181,11 @@ def log_still(name: str, elapsed_s: float) -> str:
     return f"git-orch: {name}: still reviewing, {elapsed(elapsed_s)}"
 
 
+def log_waits(name: str, reason: str) -> str:
+    """The line for a log when a reviewer cannot begin yet."""
+    return f"git-orch: {name}: {shown(reason)}"
+
+
 def log_row(review: Review) -> str:
     """The line for a log when a reviewer has ended."""
     if review.verdict == "unreviewed":

@@ -6,6 +6,7 @@ from git_orch.formats.advice import Advice, next_steps, usual_advice
 from git_orch.formats.blocks import GLANCE, block, nit
 from git_orch.formats.masking import masked
 from git_orch.formats.rows import header, name_width, reviewer_row
+from git_orch.formats.spending import of_money
 from git_orch.formats.terminal import Terminal, cells, mark_style, pad, wrap
 from git_orch.formats.words import (
     by_weight,
@@ -170,5 +171,6 @@ def _run(report: Report, terminal: Terminal) -> list[str]:
         return []
     total_ms = report.timings_ms.get("total")
     took = [duration(total_ms)] if total_ms else []
-    said = ", ".join([*took, _BEFORE] if report.reused else took)
+    today = [f"{of_money(report.usd_today, report.usd_limit)} today"] if report.usd_today > 0 else []
+    said = ", ".join([*took, _BEFORE] if report.reused else [*took, *today])
     return wrap(said, terminal.width, first=f"  run {short(report.run_id)}  ", rest=" " * 12)

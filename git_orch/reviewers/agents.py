@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from git_orch.reviewers.reading import Request
 
 _TEXT_CLIENTS = ("copilot", "cursor", "gemini", "opencode")
+_PRICED_CLIENTS = ("claude",)
 _FENCES = ("```json\n", "```\n")
 
 
@@ -64,6 +65,11 @@ def client(name: str) -> Client:
 def answers_in_text(name: str) -> bool:
     """Whether the client has no schema, so that the answer is the text of its last message."""
     return name in _TEXT_CLIENTS
+
+
+def keeps_to_a_price(name: str) -> bool:
+    """Whether the client can be told what one call may cost at most, and ends itself there."""
+    return name in _PRICED_CLIENTS
 
 
 def missing(name: str) -> EnvironmentProblem:

@@ -47,6 +47,7 @@ def flags(call: Call) -> tuple[Flag, ...]:
     Of the settings only the user's are loaded, which hold the sign-in: neither hooks, MCP servers and permissions of
     the tree, nor its CLAUDE.md with all that it imports.
     """
+    bound = (Flag(words=("--max-budget-usd", f"{call.budget_usd:.2f}"), lost="so nothing bounds the price"),)
     model = (Flag(words=("--model", call.model), needed=True),) if call.model else ()
     return (
         Flag(words=("-p",)),
@@ -59,7 +60,7 @@ def flags(call: Call) -> tuple[Flag, ...]:
         Flag(words=("--strict-mcp-config",), lost="so configured MCP servers are started"),
         Flag(words=("--disable-slash-commands",)),
         Flag(words=("--no-session-persistence",), lost="so the review is kept among its sessions"),
-        Flag(words=("--max-budget-usd", f"{call.budget_usd:.2f}"), lost="so nothing bounds the price"),
+        *(bound if call.budget_usd >= 0 else ()),
         Flag(words=("--add-dir", call.folder)),
         *model,
     )

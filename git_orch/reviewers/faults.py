@@ -100,9 +100,14 @@ def reason(given: Said) -> str:
     """The same in a few words: `rate limited until 15:20`, `not signed in: "Not logged in · Please run /login"`."""
     sentence = _SENTENCES[given.fault]
     if given.resets_at:
-        return f"{sentence} until {clock(given.resets_at)}"
+        return until(given.fault, given.resets_at)
     quoted = shown(" ".join(given.text.split()), 120)
     return f'{sentence}: "{quoted}"' if quoted else sentence
+
+
+def until(fault: Fault, at: float) -> str:
+    """`rate limited until 15:20`."""
+    return f"{_SENTENCES[fault]} until {clock(at)}"
 
 
 def clock(at: float, now: float | None = None) -> str:

@@ -19,6 +19,7 @@ from git_orch.reviewers import agents
 from git_orch.reviewers.client import Call
 from tests.acceptance.agents.provider import passing
 from tests.unit import client_samples as samples
+from tests.waiting import wait_until
 
 PROJECT = Path(__file__).parents[2]
 BOUND_S = 60
@@ -127,6 +128,10 @@ class Client:
         sys.stdout.flush()
 
     # -- what it does
+
+    def do_wait_for(self, path: str) -> None:
+        """Until the path is there, and no longer than a test may take."""
+        wait_until(Path(path).exists, BOUND_S)
 
     def do_write(self, path: str, text: str = "written by the reviewer\n") -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -6,8 +6,9 @@ from git_orch.formats.advice import where_one_is
 from git_orch.formats.found import FoundRow
 from git_orch.formats.rows import Progress
 from git_orch.formats.show import ShowView
+from git_orch.formats.spending import BudgetView, Spent
 from git_orch.formats.status import RunRow, StatusView
-from git_orch.model import Base, Change, Coverage, Finding, Report, Review, Skipped, Usage
+from git_orch.model import UNLIMITED, Base, Budget, Change, Coverage, Finding, Report, Review, Skipped, Usage
 
 SOURCES: dict[str, dict[int, str]] = {
     "src/db/orders.py": {
@@ -116,6 +117,8 @@ REVIEW = Report(
     materialized="warm",
     timings_ms={"snapshot": 60, "materialize": 190, "review": 33_800, "dispose": 12, "total": 34_200},
     run_dir="/src/shop/.git/orch/runs/" + RUN_ID,
+    usd_today=0.41,
+    usd_limit=5.0,
 )
 CLEAN = REVIEW.replace(
     run_id=CLEAN_RUN_ID,
@@ -297,14 +300,26 @@ STATUS = StatusView(
         ),
     ),
     hooks="hooks: on; stop fired 14 s ago, session-start fired 2 h ago",
+    today="today: 7 agent reviews, $0.41 of $5.00; this hour 3 of 12",
 )
-# What there is room for, and nobody fills in yet: the present tree, findings that have moved, the gate, the money.
+# What there is room for, and nobody fills in yet: the present tree, findings that have moved, the gate.
 STATUS_WHOLE = STATUS.replace(
     tree="77d0e215",
     lines=("not reviewed yet: a review is running, 14 s (b204)", "a push would wait for it (1 commit, tip 5be1c90)"),
     found=(FoundRow(finding=SQL), FoundRow(finding=LOCK.replace(start_line=91, end_line=91), was_line=88)),
     more="1 nit, 2 gone since",
-    today="today: 7 agent reviews, $0.41 of $5.00; this hour 3 of 12",
+)
+BUDGET = BudgetView(
+    hour=Spent(reviews=3, usd=0.19, tokens=55_000),
+    day=Spent(reviews=7, usd=0.41, tokens=180_000),
+    sessions=(("5c1e7a02", Spent(reviews=5, usd=0.32)), ("77aa01c4", Spent(reviews=1))),
+    resting=("codex: rate limited until 15:20",),
+    seats_taken=1,
+)
+BUDGET_OPEN = BudgetView(
+    limits=Budget(hour=UNLIMITED, day=UNLIMITED, usd=UNLIMITED, tokens=1_000_000, session=20),
+    review_usd=UNLIMITED,
+    sessions=(("5c1e7a02", Spent()),),
 )
 STATUS_NEW = StatusView(
     branch="main",

@@ -12,6 +12,7 @@ import pytest
 from git_orch import formats
 from git_orch.formats import rows
 from git_orch.formats.show import show_text
+from git_orch.formats.spending import budget_text, today
 from git_orch.formats.status import status_text
 from git_orch.formats.terminal import Terminal, cells
 from tests.unit import format_examples as examples
@@ -40,6 +41,8 @@ VIEWS: dict[str, Callable[[Terminal], str]] = {
     "status": lambda terminal: status_text(examples.STATUS, terminal),
     "status-whole": lambda terminal: status_text(examples.STATUS_WHOLE, terminal),
     "status-new": lambda terminal: status_text(examples.STATUS_NEW, terminal),
+    "budget": lambda terminal: budget_text(examples.BUDGET, terminal),
+    "budget-open": lambda terminal: budget_text(examples.BUDGET_OPEN, terminal),
     "show": lambda terminal: show_text(examples.SHOW, terminal),
     "show-whole": lambda terminal: show_text(examples.SHOW_WHOLE, terminal),
     "show-unreviewed": lambda terminal: show_text(examples.SHOW_UNREVIEWED, terminal),
@@ -140,3 +143,10 @@ def test_the_documentation_shows_what_is_printed() -> None:
         PAGE.write_text(documented(page), encoding="utf-8")
         page = documented(page)
     assert page == documented(page)
+
+
+def test_the_day_in_one_line() -> None:
+    assert today(examples.BUDGET) == "today: 7 agent reviews, $0.41 of $5.00; this hour 3 of 12"
+    assert today(examples.BUDGET_OPEN) == ""  # a day without any
+    open_day = examples.BUDGET_OPEN.replace(day=examples.BUDGET.day.replace(reviews=1, usd=0.0))
+    assert today(open_day) == "today: 1 agent review, $0.00; this hour 0"

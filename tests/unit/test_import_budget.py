@@ -11,12 +11,15 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 
 CHEAP = (
+    "admission",
     "anchors",
     "atomic",
     "attempt",
     "attendance",
+    "budget",
     "config",
     "containment",
+    "cooldown",
     "cursor",
     "decisions",
     "dedup",
@@ -54,6 +57,7 @@ CHEAP = (
     "patch",
     "people",
     "proc",
+    "quiet",
     "reaper",
     "registry",
     "removal",
@@ -68,6 +72,7 @@ CHEAP = (
     "reviewers.sarif",
     "reviewing",
     "runs",
+    "seats",
     "session_name",
     "sessions",
     "sight",

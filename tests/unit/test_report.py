@@ -110,6 +110,7 @@ def test_what_was_written_is_read_back(written: Intent) -> None:
         timings_ms={"total": 12},
         run_dir=written.run_dir,
         reused=True,
+        usd_limit=5.0,
     )
 
 
