@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from git_orch import key as keys
@@ -143,18 +144,17 @@ def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) 
 def _by_exec_windows(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> int:
     """The same, but for the lock: nobody can be handed one, so the supervisor takes it itself, before it greets.
 
-    Between us and it a reaper may take it, and then tells of an orphan: nothing is lost, nothing is reviewed twice.
-    Written, not run.
+    We keep our part of it until then, so that no sweep takes the run for dead (`windows.let_take`). Written, not run.
     """
     ready_r, ready_w = os.pipe()
     words = [book.live, intent.run_id, _NO_LOCK, str(windows.handle_number(ready_w))]
     argv = [windows.interpreter(), "-I", "-S", "-c", _BOOTSTRAP, _PACKAGE_PARENT, *words]
     try:
+        windows.let_take(lock.fd)
         try:
             process = windows.spawn_detached(argv, env=windows.with_system(env), inherit=(ready_w,))
         finally:
             os.close(ready_w)
-            os.close(lock.fd)
         if _greeted(ready_r):
             return int(process.pid)
         process.kill()
@@ -165,6 +165,7 @@ def _by_exec_windows(book: Registry, intent: Intent, lock: Lock, env: Mapping[st
         raise
     finally:
         os.close(ready_r)
+        os.close(lock.fd)
 
 
 def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Registry, Intent, Lock], None]) -> bool:
@@ -228,11 +229,23 @@ def detach(keep: tuple[int, ...]) -> None:
 
 def boot_id() -> str:
     """The id of this boot of the machine, "" where it has none."""
+    if sys.platform == "win32":
+        return windows.boot_id()
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.text_of("kern.bootsessionuuid")
     return _line("/proc/sys/kernel/random/boot_id")
 
 
 def machine_id() -> str:
     """The id of this machine, "" where it has none."""
+    if sys.platform == "win32":
+        return windows.machine_id()
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.text_of("kern.uuid")
     return _line("/etc/machine-id")
 
 

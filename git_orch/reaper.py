@@ -20,7 +20,7 @@ from git_orch.launch import boot_id, machine_id, pid_namespace
 from git_orch.model import Coverage, Record
 from git_orch.place import temp_root
 from git_orch.registry import Gone, Held, Refused
-from git_orch.system import FOLDER
+from git_orch.system import FOLDER, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -281,9 +281,9 @@ def _read_below(top: str, *names: str) -> bytes:
     """The content of a plain file below the folder, b"" where there is none; no part of the way may be a link."""
     fds = []
     try:
-        fds.append(os.open(top, FOLDER))
+        fds.append(at.open(top, FOLDER))
         for name in names[:-1]:
-            fds.append(os.open(name, FOLDER, dir_fd=fds[-1]))
+            fds.append(at.open(name, FOLDER, dir_fd=fds[-1]))
         return atomic.read(names[-1], limit=request.RESULT_LIMIT, dir_fd=fds[-1]) or b""
     except OSError:
         return b""

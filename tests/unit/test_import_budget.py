@@ -13,6 +13,7 @@ PROJECT = Path(__file__).parents[2]
 CHEAP = (
     "atomic",
     "attempt",
+    "by_path",
     "config",
     "containment",
     "cursor",
