@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 
-from git_orch import atomic, findings, runs, snapshot, verdict
+from git_orch import atomic, findings, guardian, runs, snapshot, verdict
 from git_orch.attempt import Attempt, Subject, settled
 from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S
 from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
@@ -187,7 +186,7 @@ class Work:
 
     def _wait(self, live: list[Attempt]) -> None:
         """Until a guardian says something, a deadline comes, or a second has gone."""
-        poll = select.poll()
+        poll = guardian.poll()
         by_fd = {}
         for attempt in live:
             if attempt.guard is None:
@@ -196,7 +195,7 @@ class Work:
                 attempt.listen()
                 continue
             by_fd[attempt.guard.fileno()] = attempt
-            poll.register(attempt.guard.fileno(), select.POLLIN)
+            poll.register(attempt.guard.fileno(), guardian.READABLE)
         longest = min(TICK_S, *(attempt.due_s() + 0.01 for attempt in live))
         for fd, _ in poll.poll(longest * 1000):
             by_fd[fd].listen()

@@ -103,6 +103,17 @@ def open_file(path: str) -> int:
     return _unless_linked(fd, path, folder=False)
 
 
+def open_to_append(path: str) -> int:
+    """A descriptor of a file, made where it was missing; whatever is written lands at its end, whoever else writes.
+
+    Raises:
+        OSError: it is a link, a folder, or cannot be opened.
+    """
+    append = 0x4 | 0x100000 | _TO_ASK  # FILE_APPEND_DATA without FILE_WRITE_DATA, SYNCHRONIZE
+    fd = _create_file(path, append, _SHARE_ALL, _OPEN_ALWAYS, _NOT_THROUGH_LINKS, os.O_WRONLY | os.O_APPEND)
+    return _unless_linked(fd, path, folder=False)
+
+
 def open_folder(path: str, *, pin: bool = False) -> int:
     """A descriptor of a folder, for `path_of` and `os.fstat`. Where it pins, nobody renames or removes the folder.
 

@@ -11,6 +11,8 @@ import os
 import sys
 import time
 
+from git_orch.system import CLOEXEC
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the type checker knows no stub of the module that does the work
@@ -244,7 +246,7 @@ def stat_fields(pid: int) -> list[bytes]:
 
 def read_whole(path: str) -> bytes:
     """The content of a file of /proc, which tells no size beforehand."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | CLOEXEC)
     try:
         parts = []
         while part := os.read(fd, 1 << 16):
