@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, NoReturn
 
+    from git_orch.containment import darwin
     from git_orch.model import Outcome
 else:
     import _signal
@@ -57,6 +58,8 @@ SIGHUP, SIGINT, SIGQUIT, SIGTERM = 1, 2, 3, 15
 SIGCONT, SIGCHLD = getattr(_signal, "SIGCONT", 0), getattr(_signal, "SIGCHLD", 0)  # Windows has neither
 
 EMPTY_LOOKS, EMPTY_NAP_S = 10, 0.01
+ORPHAN_NAP_S, QUIET_ROUNDS = 0.01, 2
+NONCE = "ORCH_NONCE"  # in a job's environment, and in no other's: the cookie is the whole run's
 
 READABLE: int = getattr(select, "POLLIN", 1)
 
@@ -356,6 +359,7 @@ class _Guardian:
         self._cpu_s = 0.0
         self._peak = 0
         self._report = b""
+        self._lineage: darwin.Lineage | None = None
         self._poll = select.poll()
         self._readers: dict[int, Callable[[int], None]] = {}
 
@@ -368,6 +372,8 @@ class _Guardian:
         self._until(lambda: self._job_status is not None or bool(self._order))
         self._give_grace()
         self._kill()
+        if self._lineage is not None:
+            self._kill_orphans(self._lineage)
         status = SIGKILL if self._job_status is None else self._job_status
         self._say("ended", status, self._cpu_s, self._peak)
 
@@ -392,6 +398,10 @@ class _Guardian:
         _signal.signal(SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        if sys.platform == "darwin":
+            from git_orch.containment import darwin
+
+            self._follow(darwin.Lineage(os.getpid()))
         self._listen(wake_r, self._on_child)
         self._listen(self._lifeline, self._on_lifeline)
 
@@ -507,6 +517,29 @@ class _Guardian:
                 os.killpg(self._job_pid, SIGKILL)
             except OSError:  # it has not come as far as setsid, or there is nobody left
                 pass
+
+    def _follow(self, lineage: darwin.Lineage) -> None:
+        """Each fork below this process is a reason to see who is there (macOS). Written, not run."""
+        self._lineage = lineage
+        if lineage.fileno() >= 0:
+            self._listen(lineage.fileno(), lambda _: lineage.heard())
+
+    def _kill_orphans(self, lineage: darwin.Lineage) -> None:
+        """Nothing of the lineage, and nothing that carries the job's nonce, is left: two looks in a row found none.
+
+        What resists is told of, and tried again until it goes. For macOS, where ECHILD does not tell of orphans;
+        written, not run.
+        """
+        nonce = self._job.env.get(NONCE, "")
+        deadline, quiet, is_told = time.monotonic() + UNKILLABLE_AFTER_S, 0, False
+        while quiet < QUIET_ROUNDS:
+            left = lineage.kill(f"{NONCE}={nonce}".encode() if nonce else b"")
+            quiet = 0 if left else quiet + 1
+            self._childless = reap(self._take)
+            if left and not is_told and time.monotonic() > deadline:
+                is_told = True
+                self._say("unkillable", tuple(lineage.look())[:MOST_NAMED])
+            time.sleep(RETRY_UNKILLABLE_S if is_told else ORPHAN_NAP_S)
 
     def _say(self, *word: object) -> None:
         _say(self._status, *word)

@@ -171,6 +171,7 @@ class _Child:
         self._exit: int | None = None  # once it is waited for, its pid may be another's
         self._status: int | None = None
         self._pidfd = _pidfd_open(self.pid)
+        self._queue = _end_of(self.pid)
 
     def _streams(self, command: Command, theirs: list[int]) -> tuple[int, int, int]:
         """The descriptors that become 0, 1 and 2 of the child; those to be closed here afterwards are in `theirs`."""
@@ -201,7 +202,7 @@ class _Child:
     @property
     def pause_s(self) -> float:
         """How long one may wait for a descriptor to become ready before one looks again."""
-        if self._pidfd >= 0:
+        if self._pidfd >= 0 or self._queue is not None:
             return KILLED_S
         return _PAUSE_S if self._ours else 0.001
 
@@ -209,6 +210,8 @@ class _Child:
         """The descriptors to poll, each with what to poll for."""
         if self._pidfd >= 0:
             yield self._pidfd, select.POLLIN
+        elif self._queue is not None:
+            yield self._queue.fileno(), select.POLLIN
         for fd in self._ours:
             yield fd, select.POLLOUT if fd == self._in_w else select.POLLIN
 
@@ -267,6 +270,9 @@ class _Child:
         if getattr(self, "_pidfd", -1) >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
+        if getattr(self, "_queue", None) is not None:
+            self._queue.close()
+            self._queue = None
 
     def _read(self, fd: int, most: int) -> None:
         """At most that many bytes more are taken: a daemon that it left behind may go on writing."""
@@ -339,6 +345,15 @@ def _pidfd_open(pid: int) -> int:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return -1
+
+
+def _end_of(pid: int) -> Any:
+    """What macOS has in place of a pidfd: a `kqueue` to poll; None elsewhere."""
+    if sys.platform != "darwin":
+        return None
+    from git_orch.containment import darwin
+
+    return darwin.watch_end(pid)
 
 
 def above_streams(fd: int) -> int:

@@ -229,6 +229,10 @@ def _kill_holder(holder: Callable[[str], int], run_id: str) -> None:
     pid = holder(run_id)
     if pid <= 1 or pid == own_pid():
         return
+    if not hasattr(os, "pidfd_open"):  # macOS: nothing pins it, but the kernel names it once more, at this instant
+        if holder(run_id) == pid:
+            os.kill(pid, SIGKILL)
+        return
     try:
         pidfd = os.pidfd_open(pid)
     except OSError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from _stat import S_ISREG
 
@@ -609,6 +610,10 @@ def _taken(fd: int) -> bool:
 
 def _has_open(pid: int, status: os.stat_result) -> bool:
     """Whether that process has that very file open."""
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.has_open(pid, status.st_dev, status.st_ino)
     folder = f"/proc/{pid}/fd"
     try:
         names = os.listdir(folder)

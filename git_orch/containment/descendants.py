@@ -157,6 +157,10 @@ def kill_orphans(budget_s: float, spare: Collection[int], reaped: Reaped) -> tup
 
 def cpu_seconds(pid: int) -> float:
     """CPU time of everything below a process: of the living, of what they reaped, and of what it reaped itself."""
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.cpu_seconds(pid)
     ticks = sum(_ticks(pid)[2:])
     ticks += sum(sum(_ticks(child)) for child in descendants(pid))
     return ticks / os.sysconf("SC_CLK_TCK")
