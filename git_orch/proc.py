@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the type checker knows no stub of the module that does the work
     from collections.abc import Iterable, Mapping, Sequence
+    from subprocess import Popen
     from typing import Any
 else:
     import _signal
@@ -392,24 +393,41 @@ def _spawn(
 
 
 def _run_windows(command: Command, timeout_s: float) -> Finished:
-    """The same by subprocess, without a window. Written, not run."""
+    """The same by subprocess, without a window; at the deadline with all that it has started. Written, not run."""
     import subprocess
+
+    from git_orch.containment import windows as job_objects
 
     name, *words = map(os.fsdecode, command.argv)
     program = windows.find_program(name, command.env.get("PATH", ""))  # CreateProcess would take one of the tree first
     if program is None:
         raise FileNotFoundError(errno.ENOENT, "not found on PATH", name)
+    process = subprocess.Popen(
+        [program, *words],
+        env=windows.with_system(command.env),
+        stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if command.stdout_fd is None else command.stdout_fd,
+        stderr=subprocess.PIPE,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    group = job_objects.Group(int(getattr(process, "_handle", 0)))
     try:
-        done = subprocess.run(
-            [program, *words],
-            env=windows.with_system(command.env),
-            input=command.stdin,
-            stdout=subprocess.PIPE if command.stdout_fd is None else command.stdout_fd,
-            stderr=subprocess.PIPE,
-            timeout=timeout_s,
-            check=False,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
-    except subprocess.TimeoutExpired as late:
-        return Finished(code=-SIGKILL, stdout=late.stdout or b"", stderr=late.stderr or b"", timed_out=True)
-    return Finished(code=done.returncode, stdout=done.stdout or b"", stderr=done.stderr)
+        stdout, stderr = process.communicate(command.stdin or None, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        group.kill()  # what it started holds its pipes open, and would be waited for
+        stdout, stderr = _rest(process)
+        return Finished(code=-SIGKILL, stdout=stdout, stderr=stderr, timed_out=True)
+    finally:
+        group.close()
+    return Finished(code=process.returncode, stdout=stdout or b"", stderr=stderr)
+
+
+def _rest(process: Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a process that was ended had written, if it ends."""
+    import subprocess
+
+    try:
+        stdout, stderr = process.communicate(timeout=KILLED_S)
+    except subprocess.TimeoutExpired:
+        return b"", b""
+    return stdout or b"", stderr

@@ -8,8 +8,8 @@ import time
 from git_orch import atomic, findings, guardian, runs, snapshot, verdict
 from git_orch.attempt import Attempt, Subject, settled
 from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S
-from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
-from git_orch.containment.probe import probe
+from git_orch.containment import TIER_NAMESPACE, Containment
+from git_orch.containment.probe import probe, without_namespaces
 from git_orch.errors import OrchError
 from git_orch.git import Git
 from git_orch.model import Change, Coverage, Record, ReviewerSettings, Skipped
@@ -136,7 +136,7 @@ class Work:
 
     def _containment(self) -> Containment:
         if not self._intent.sandbox:
-            return Containment(tier=TIER_SUBREAPER, degraded_reason="checkout-writable: orch.review.sandbox is false")
+            return without_namespaces("checkout-writable: orch.review.sandbox is false")
         root = self._intent.temp_root
         found = probe(root, os.path.join(root, "containment.json"))
         if found.tier == TIER_NAMESPACE:

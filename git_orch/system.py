@@ -30,6 +30,8 @@ FOLDER: Final[int] = os.O_RDONLY | CLOEXEC | DIRECTORY | NOFOLLOW
 """How a folder is opened, by `at`."""
 PLAIN: Final[int] = CLOEXEC | NOFOLLOW | NONBLOCK
 """How a file is opened that may be anything, a link or a FIFO, by who looks at it afterwards."""
+TEMP_NAMES: Final[tuple[str, ...]] = ("TMPDIR",) if os.name != "nt" else ("TMPDIR", "TEMP", "TMP")
+"""The variables that say where temporary files go."""
 HAS_MODES: Final[bool] = os.name != "nt"
 """Whether a file has an exec bit, a link a size, and an owner a number; where not, they are not compared."""
 

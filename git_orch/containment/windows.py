@@ -153,6 +153,22 @@ class Running:
         _kernel32().QueryInformationJobObject(self._job, kind, ctypes.byref(answer), ctypes.sizeof(answer), None)
 
 
+class Group:
+    """A program that runs already, and what it starts from now on, to be ended together; else it is left alone."""
+
+    def __init__(self, process: int) -> None:
+        self._job: Any = _kernel32().CreateJobObjectW(None, None)
+        _kernel32().AssignProcessToJobObject(self._job, process)
+
+    def kill(self) -> None:
+        """All of them are being ended."""
+        _kernel32().TerminateJobObject(self._job, ENDED_BY_US)
+
+    def close(self) -> None:
+        """They go on as they like."""
+        _kernel32().CloseHandle(self._job)
+
+
 class Poll:
     """As `select.poll`, which Windows lacks, for the handles of processes."""
 
