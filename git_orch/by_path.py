@@ -1,4 +1,4 @@
-"""The functions of `os` that take `dir_fd`, for Windows, which has none: by the path of the folder's open handle.
+"""What of `os` Windows lacks, above all what takes `dir_fd`: done by the path of the folder's open handle.
 
 A handle follows its folder through every rename, and so does the path that is asked of it. Nothing is opened through a
 reparse point (a link, a junction): it is opened itself, and refused. What may still happen, and on POSIX may not, is
@@ -104,6 +104,18 @@ def readlink(path: str | bytes, *, dir_fd: int | None = None) -> str:
 def chmod(path: str | bytes, mode: int, *, dir_fd: int | None = None) -> None:
     """As `os.chmod`, which changes there only whether a file may be written."""
     os.chmod(_whole(path, dir_fd), mode)
+
+
+def pread(fd: int, size: int, offset: int) -> bytes:
+    """As `os.pread`, for a descriptor that one thread alone uses: where it stands has moved."""
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.read(fd, size)
+
+
+def pwrite(fd: int, data: bytes, offset: int) -> int:
+    """As `os.pwrite`, for a descriptor that one thread alone uses: where it stands has moved."""
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.write(fd, data)
 
 
 def statvfs(path: str) -> Room:

@@ -255,8 +255,8 @@ class Registry:
         except OSError:
             return False
         try:
-            seq = max((number for number, _ in self._halves(run_id, os.pread(fd, 2 * _HALF, 0))), default=0) + 1
-            return os.pwrite(fd, self._half(run_id, seq, state), seq % 2 * _HALF) == _HALF
+            seq = max((number for number, _ in self._halves(run_id, system.at.pread(fd, 2 * _HALF, 0))), default=0) + 1
+            return system.at.pwrite(fd, self._half(run_id, seq, state), seq % 2 * _HALF) == _HALF
         except OSError:
             return False
         finally:

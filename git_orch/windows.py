@@ -189,12 +189,13 @@ def is_in_profile(path: str, env: Mapping[str, str]) -> bool:
 def is_name(name: str) -> bool:
     """Whether a file can have this name there, and only this: no device, no stream (`a:b`), no sign that is dropped.
 
-    A name that git takes for `.git` by its short form (`git~1`) is none either.
+    What git takes for `.git` by its short form (`git~1`) is none either, nor what is no UTF-8.
     """
     stem = name.partition(".")[0].rstrip(" ").casefold()
     if stem in _DEVICES or name.casefold() == "git~1" or name.endswith((".", " ")):
         return False
-    return bool(name) and _FORBIDDEN_SIGNS.isdisjoint(name) and min(name) >= " "
+    is_text = not any("\udc80" <= sign <= "\udcff" for sign in name)
+    return bool(name) and is_text and _FORBIDDEN_SIGNS.isdisjoint(name) and min(name) >= " "
 
 
 def boot_id() -> str:

@@ -121,6 +121,14 @@ def test_a_name_with_nul_is_none(top: int) -> None:
         by_path.stat("a\0b", dir_fd=top)
 
 
+def test_a_place_in_a_file_is_read_and_written(tmp_path: Path) -> None:
+    fd = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    assert by_path.pwrite(fd, b"abc", 2) == 3
+    assert by_path.pread(fd, 2, 3) == b"bc"
+    assert by_path.pread(fd, 9, 9) == b""
+    os.close(fd)
+
+
 def test_the_rest_is_os_s_own() -> None:
     assert by_path.fstat is os.fstat
     assert by_path.statvfs("/").f_bavail > 0
@@ -166,6 +174,7 @@ def test_names_that_windows_has(name: str) -> None:
         "a|b",
         "a\x01",
         "GIT~1",
+        os.fsdecode(b"\xff"),
     ],
 )
 def test_names_that_windows_does_not_have(name: str) -> None:
