@@ -27,6 +27,7 @@ _NO_LOCK = "-1"  # in place of a descriptor, to a supervisor that has to take th
 BY_HAND = registry.BY_HAND
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The supervisor is a bare interpreter: no site-packages of a big caller's, nothing imported that it does not need.
+_FIND_US = "import os, sys; sys.path.append(sys.argv.pop())"
 _BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); from git_orch import supervisor; supervisor.main(sys.argv[2:])"
 
 
@@ -197,12 +198,19 @@ def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Reg
         os.close(lock.fd)
 
 
-def in_background(work: Callable[[], object]) -> None:
+def in_background(work: Callable[[], object], afresh: str, *words: str, env: Mapping[str, str]) -> None:
     """A forked, detached copy of this process does the work and ends; nobody waits for it. For the bare hook.
 
-    Where there is no fork (Windows) the work is left undone, for the next session to begin with.
+    Args:
+        afresh: the same work as a program, for a fresh interpreter where there is no fork (Windows; written, not run).
+        words: its `sys.argv[1:]`.
+        env: its environment.
     """
-    if hasattr(os, "fork") and os.fork() == 0:
+    if not hasattr(os, "fork"):
+        argv = [windows.interpreter(), "-I", "-S", "-c", f"{_FIND_US}; {afresh}", *words, _PACKAGE_PARENT]
+        windows.spawn_detached(argv, env=windows.with_system(env), inherit=())
+        return
+    if os.fork() == 0:
         try:
             detach(keep=())
             work()
