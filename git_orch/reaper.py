@@ -108,6 +108,10 @@ def force(workspace: Workspace, run_id: str) -> Fate:
     fate = here.sweep(run_id)
     while isinstance(fate, Held) and time.monotonic() < deadline:
         _kill_holder(book.supervisor_pid, run_id)
+        if os.name == "nt":  # the kernel names no holder there, but has the run's job object by its name
+            from git_orch.containment import windows as job_objects
+
+            job_objects.end(request.cookie_of(run_id, workspace.key))
         # A guardian that has lost its supervisor kills to ECHILD and goes by itself; one that does not is stuck.
         if time.monotonic() > deadline - FORCE_S / 2:
             _kill_holder(book.guardian_pid, run_id)

@@ -207,7 +207,7 @@ class Life:
         if os.name == "nt":
             if job_objects.is_in_one():  # ours was to break away; whoever made that one may end us with it
                 self._journal.write("run.bound", reason="the run ends with the terminal or service that started it")
-            job_objects.confine()
+            job_objects.confine(request.cookie_of(self._intent.run_id, self._key))
 
     def failure(self, code: str, reason: str) -> Ending:
         """The ending of a run that broke off; where it was asked to end, that is why."""

@@ -30,13 +30,15 @@ FAILED = 0xFFFFFFFF  # of ResumeThread
 MOST_LISTED = 300
 TICKS_A_SECOND = 10_000_000  # 100 ns each
 ENDED_BY_US = 1
+TO_TERMINATE = 0x8  # JOB_OBJECT_TERMINATE
+_NAME = "Global\\git-orch-"  # in all of the user's sessions: a hook's may not be that of who stops the run
 
 _handle: Any = None  # the job object lives as long as this does
 _loaded: Any = None
 
 
-def confine() -> None:
-    """This process and all it will start end together.
+def confine(cookie: str) -> None:
+    """This process and all it will start end together, and can be ended by who knows the run's cookie (`end`).
 
     Raises:
         OSError: the job object could not be made or joined.
@@ -46,10 +48,26 @@ def confine() -> None:
         raise OSError("job objects are of Windows")
     import ctypes
 
-    handle = _new_job()
+    handle = _new_job(_NAME + cookie)
     if not _kernel32().AssignProcessToJobObject(handle, _kernel32().GetCurrentProcess()):
         raise ctypes.WinError(ctypes.get_last_error())
     _handle = handle
+
+
+def end(cookie: str) -> bool:
+    """The supervisor of the run with that cookie, and all that it started, are being ended; False where none lives.
+
+    The name is the kernel's, and is there as long as the job object: that is, as long as the supervisor lives. Only the
+    holder of this user's key can make it.
+    """
+    if os.name != "nt":
+        return False
+    handle = _kernel32().OpenJobObjectW(TO_TERMINATE, 0, _NAME + cookie)
+    if not handle:
+        return False
+    is_ended = bool(_kernel32().TerminateJobObject(handle, ENDED_BY_US))
+    _kernel32().CloseHandle(handle)
+    return is_ended
 
 
 def is_in_one() -> bool:
@@ -230,7 +248,7 @@ def _create_suspended(job: Job) -> tuple[int, int, int]:
     return process, thread, pid
 
 
-def _new_job() -> Any:
+def _new_job(name: str | None = None) -> Any:
     """A handle of a job object that ends all its members when it is closed.
 
     Raises:
@@ -242,7 +260,7 @@ def _new_job() -> Any:
 
     limits = _limits()()
     limits.flags = KILL_ON_JOB_CLOSE
-    handle = _kernel32().CreateJobObjectW(None, None)
+    handle = _kernel32().CreateJobObjectW(None, name)
     size = ctypes.sizeof(limits)
     if not handle or not _kernel32().SetInformationJobObject(
         handle, EXTENDED_LIMIT_INFORMATION, ctypes.byref(limits), size
@@ -319,8 +337,10 @@ def _kernel32() -> Any:
 
         number, pointer = ctypes.c_uint32, ctypes.c_void_p
         kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
-        kernel32.CreateJobObjectW.argtypes = (pointer, pointer)
+        kernel32.CreateJobObjectW.argtypes = (pointer, ctypes.c_wchar_p)
         kernel32.CreateJobObjectW.restype = pointer
+        kernel32.OpenJobObjectW.argtypes = (number, ctypes.c_int, ctypes.c_wchar_p)
+        kernel32.OpenJobObjectW.restype = pointer
         kernel32.GetCurrentProcess.restype = pointer
         kernel32.SetInformationJobObject.argtypes = (pointer, ctypes.c_int, pointer, number)
         kernel32.QueryInformationJobObject.argtypes = (pointer, ctypes.c_int, pointer, number, pointer)

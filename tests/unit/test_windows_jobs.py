@@ -179,6 +179,37 @@ def test_a_job_object_is_asked_for_time_memory_and_members(monkeypatch: pytest.M
     assert kernel.asked == [("job", 1, 48), ("job", 1, 48), ("job", 3, 2408), ("job", 9, 144)]
 
 
+class Jobs:
+    """The kernel's job objects by their names."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.said: list[tuple[object, ...]] = []
+
+    def OpenJobObjectW(self, access: int, _inherit: int, name: str) -> int | None:  # noqa: N802
+        assert access == job_objects.TO_TERMINATE
+        return self.names.index(name) + 1 if name in self.names else None
+
+    def TerminateJobObject(self, job: int, code: int) -> int:  # noqa: N802
+        self.said.append(("end", job, code))
+        return 1
+
+    def CloseHandle(self, job: int) -> int:  # noqa: N802
+        self.said.append(("close", job))
+        return 1
+
+
+def test_a_run_is_ended_by_the_name_of_its_job_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Jobs("Global\\git-orch-run.mac")
+    monkeypatch.setattr(job_objects, "_kernel32", lambda: jobs)
+    assert not job_objects.end("run.mac")  # elsewhere there are none
+    monkeypatch.setattr("os.name", "nt")
+    assert not job_objects.end("run.other")
+    assert jobs.said == []
+    assert job_objects.end("run.mac")
+    assert jobs.said == [("end", 1, job_objects.ENDED_BY_US), ("close", 1)]
+
+
 def test_with_nothing_to_wait_for_the_time_passes() -> None:
     begun = time.monotonic()
     assert job_objects.Poll().poll(10) == []
