@@ -60,9 +60,6 @@ def pinned(fd: int) -> int:
     """The descriptor that goes on holding the lock of a folder: on POSIX the same, on Windows another in its place.
 
     There a folder that is held can be neither renamed nor removed, by its holder either.
-
-    Raises:
-        OSError: it could not be held (Windows); the descriptor is closed.
     """
     return windows.pinned(fd) if sys.platform == "win32" else fd
 

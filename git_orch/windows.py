@@ -128,13 +128,14 @@ def open_folder(path: str, *, pin: bool = False) -> int:
 def pinned(fd: int) -> int:
     """The folder of that descriptor is held by the one that is given in its place.
 
-    Raises:
-        OSError: it cannot be; the descriptor is closed all the same.
+    Where that is refused (somebody is about to remove it) the same is given, and holds nothing.
     """
     try:
-        return open_folder(path_of(fd), pin=True)
-    finally:
-        os.close(fd)
+        holding = open_folder(path_of(fd), pin=True)
+    except OSError:
+        return fd
+    os.close(fd)
+    return holding
 
 
 def path_of(fd: int) -> str:

@@ -274,6 +274,21 @@ def test_of_a_folder_it_is_asked_whether_it_is_held(monkeypatch: pytest.MonkeyPa
         assert windows.lock(7, exclusive=True, wait=False) is answer
 
 
+def test_a_folder_is_held_by_another_descriptor_or_by_none(
+    tmp_path: Path, top: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: str, *, pin: bool) -> int:
+        assert pin
+        raise PermissionError(SHARING_VIOLATION, "in use")
+
+    monkeypatch.setattr(windows, "open_folder", lambda path, *, pin: os.open(path, FOLDER) if pin else -1)
+    held = windows.pinned(os.dup(top))
+    assert windows.path_of(held) == str(tmp_path)
+    monkeypatch.setattr(windows, "open_folder", refuse)
+    assert windows.pinned(held) == held
+    os.close(held)
+
+
 @pytest.mark.parametrize(
     ("attributes", "folder", "error"),
     [
