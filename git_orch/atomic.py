@@ -6,6 +6,7 @@ import errno
 import os
 
 from git_orch import system
+from git_orch.system import at
 
 
 def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
@@ -57,7 +58,7 @@ def append(path: str, data: bytes) -> None:
 def read(path: str, *, limit: int = 1 << 26, dir_fd: int | None = None) -> bytes | None:
     """The content of a plain file, or None where there is none; a link, a FIFO or a larger file counts as none."""
     try:
-        fd = os.open(path, os.O_RDONLY | system.PLAIN, dir_fd=dir_fd)
+        fd = at.open(path, os.O_RDONLY | system.PLAIN, dir_fd=dir_fd)
     except OSError:
         return None
     try:
@@ -101,7 +102,7 @@ def _write_new(path: str, data: bytes, mode: int, durable: bool) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    fd = os.open(folder or ".", os.O_RDONLY | system.DIRECTORY | system.CLOEXEC)
+    fd = at.open(folder or ".", os.O_RDONLY | system.DIRECTORY | system.CLOEXEC)
     try:
         os.fsync(fd)
     except OSError:  # some file systems cannot: the rename is atomic all the same

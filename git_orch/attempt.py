@@ -17,7 +17,7 @@ from git_orch.place import make_place
 from git_orch.request import Request
 from git_orch.reviewers import answers, protocol
 from git_orch.reviewers.answers import Unusable
-from git_orch.system import FOLDER
+from git_orch.system import FOLDER, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -428,10 +428,10 @@ def _remove_places(top: str, places: list[str]) -> None:
         *folders, name = place.split("/")
         fds = []
         try:
-            fds.append(os.open(top, FOLDER))
+            fds.append(at.open(top, FOLDER))
             for folder in folders:
-                fds.append(os.open(folder, FOLDER, dir_fd=fds[-1]))
-            os.rmdir(name, dir_fd=fds[-1])
+                fds.append(at.open(folder, FOLDER, dir_fd=fds[-1]))
+            at.rmdir(name, dir_fd=fds[-1])
         except OSError:  # the tree's own, or not there
             pass
         finally:

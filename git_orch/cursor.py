@@ -10,7 +10,7 @@ import errno
 import os
 from _stat import S_ISDIR
 
-from git_orch.system import FOLDER
+from git_orch.system import FOLDER, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Cursor:
     """
 
     def __init__(self, top_fd: int) -> None:
-        self.fd = os.open(".", FOLDER, dir_fd=top_fd)
+        self.fd = at.open(".", FOLDER, dir_fd=top_fd)
         self._top_fd = os.dup(self.fd)
         self.path: list[str] = []
         self._above: list[tuple[int, int]] = []
@@ -53,7 +53,7 @@ class Cursor:
             Elsewhere: another file system is mounted there.
             OSError: it is no folder, or cannot be read.
         """
-        fd = open_by_force(name, self.fd) if by_force else os.open(name, FOLDER, dir_fd=self.fd)
+        fd = open_by_force(name, self.fd) if by_force else at.open(name, FOLDER, dir_fd=self.fd)
         there = _identity(fd)
         if there[0] != self._here[0]:
             os.close(fd)
@@ -70,7 +70,7 @@ class Cursor:
             Elsewhere: the folder that was left has been moved meanwhile.
         """
         try:
-            fd = os.open("..", FOLDER, dir_fd=self.fd)
+            fd = at.open("..", FOLDER, dir_fd=self.fd)
         except PermissionError:  # a folder that may be read and not searched shows no way back
             fd = self._from_top(self.path[:-1])
         if _identity(fd) != self._above[-1]:
@@ -84,7 +84,7 @@ class Cursor:
         fd = os.dup(self._top_fd)
         for name in names:
             try:
-                below = os.open(name, FOLDER, dir_fd=fd)
+                below = at.open(name, FOLDER, dir_fd=fd)
             finally:
                 os.close(fd)
             fd = below
@@ -113,11 +113,11 @@ def open_by_force(name: str, dir_fd: int) -> int:
 
 
 def _open_after_chmod(name: str, dir_fd: int) -> int:
-    """The same where there is no O_PATH (macOS). Written, not run."""
-    status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    """The same where there is no O_PATH (macOS, Windows). Written, not run."""
+    status = at.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if S_ISDIR(status.st_mode) and status.st_mode & _RWX != _RWX:
-        os.chmod(name, _RWX, dir_fd=dir_fd)
-    return os.open(name, FOLDER, dir_fd=dir_fd)
+        at.chmod(name, _RWX, dir_fd=dir_fd)
+    return at.open(name, FOLDER, dir_fd=dir_fd)
 
 
 def _identity(fd: int) -> tuple[int, int]:

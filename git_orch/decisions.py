@@ -148,6 +148,6 @@ def _is_torn(path: str) -> bool:
         return False
     try:
         end = os.fstat(fd).st_size
-        return end > 0 and os.pread(fd, 1, end - 1) != b"\n"
+        return end > 0 and system.at.pread(fd, 1, end - 1) != b"\n"
     finally:
         os.close(fd)

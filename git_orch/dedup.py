@@ -106,14 +106,14 @@ def _lock(folder: str) -> int:
     Then one goes on without: at worst the same trees are reviewed twice.
     """
     try:
-        fd = os.open(folder, os.O_RDONLY | system.CLOEXEC)
+        fd = system.at.open(folder, os.O_RDONLY | system.DIRECTORY | system.CLOEXEC)
     except OSError:
         return -1
     deadline = time.monotonic() + _LOCK_S
     while time.monotonic() < deadline:
         try:
             if locks.exclusive(fd):
-                return fd
+                return locks.pinned(fd)
         except OSError:  # a file system that locks no folders
             break
         time.sleep(_NAP_S)

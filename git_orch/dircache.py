@@ -13,6 +13,8 @@ from _stat import S_ISDIR, S_ISLNK, S_ISREG
 from binascii import unhexlify
 from struct import Struct
 
+from git_orch.system import HAS_MODES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +39,7 @@ GITLINK = 0o160000
 LINK = 0o120000
 EXECUTABLE = 0o100755
 PLAIN = 0o100644
+_FILES = (PLAIN, EXECUTABLE)
 
 _HEADER = Struct(">4sII")
 _STAT = Struct(">10I")
@@ -74,6 +77,11 @@ def git_mode(st_mode: int) -> int:
     if S_ISLNK(st_mode):
         return LINK
     return GITLINK if S_ISDIR(st_mode) else 0
+
+
+def is_file_without_bit(st_mode: int, mode: int) -> bool:
+    """Whether both are plain files, and the system keeps no exec bit that could tell them apart."""
+    return not HAS_MODES and mode in _FILES and S_ISREG(st_mode)
 
 
 def entry(status: os.stat_result, mode: int, oid: bytes, path: bytes) -> bytes:

@@ -14,6 +14,7 @@ from git_orch import key as keys
 from git_orch.cursor import open_by_force
 from git_orch.registry import is_run_id
 from git_orch.removal import remove, remove_path
+from git_orch.system import at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def dispose(root: str, run_id: str, key: bytes, before: Callable[[], None] = lam
     run_folder = os.path.join(root, run_id)
     ours = place.held(run_folder)
     try:
-        root_fd = os.open(root, system.FOLDER)
+        root_fd = at.open(root, system.FOLDER)
     except OSError:
         return "absent"
     try:
@@ -84,11 +85,14 @@ def _dispose(root: str, root_fd: int, run_id: str, key: bytes, ours: int, before
     try:
         if not _is_same(run_fd, ours) and not place.is_marked(run_fd, root, run_id, key):
             return "foreign"
+        if not system.HAS_MODES:  # Windows: what is held cannot be renamed, by its holder either
+            place.let_go(os.path.join(root, run_id))
+            ours = -1
         if not _lock(ours if _is_same(run_fd, ours) else run_fd) or _is_mounted_upon(os.path.join(root, run_id)):
             return "in-use"
         before()
         trash = _trash_name(root, run_id, os.urandom(4).hex(), os.fstat(run_fd).st_ino, key)
-        os.rename(run_id, trash, src_dir_fd=root_fd, dst_dir_fd=root_fd)
+        at.rename(run_id, trash, src_dir_fd=root_fd, dst_dir_fd=root_fd)
         return "disposed" if remove(trash, root_fd) else "left"
     finally:
         os.close(run_fd)
@@ -96,7 +100,7 @@ def _dispose(root: str, root_fd: int, run_id: str, key: bytes, ours: int, before
 
 def _remove_trash(root: str, name: str, key: bytes) -> bool:
     """Whether nothing of the name is left. What does not prove by its name that it was ours is not touched."""
-    root_fd = os.open(root, system.FOLDER)
+    root_fd = at.open(root, system.FOLDER)
     try:
         run_fd = open_by_force(name, root_fd)
     except FileNotFoundError:

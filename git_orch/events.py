@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 SWEEP_S = 0.2
 TOLD_AT_MOST = 20
+_SWEEP = "from git_orch import reaper, workspace; reaper.sweep(workspace.open_at(sys.argv[1], os.environ))"
 _OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 
 
@@ -147,7 +148,7 @@ def _session_start(scene: Scene) -> None:
     from git_orch import reaper
 
     if reaper.sweep(scene, budget_s=SWEEP_S).unfinished:
-        launch.in_background(lambda: reaper.sweep(scene))
+        launch.in_background(lambda: reaper.sweep(scene), _SWEEP, scene.layout.worktree, env=scene.env)
     session = _first_event(scene)
     _deliver(scene, session, lambda: _snapshot(scene).tree_id, _ended_since(scene, session))
 

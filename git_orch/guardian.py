@@ -8,7 +8,7 @@ that the job leaves behind becomes G's child. When the job ends, when S asks, or
 G ends all of it and says so only after ECHILD. If G is killed, the kernel (tier 1) or S, a subreaper too (tier 2), does
 the killing. When S is dead G writes nothing and removes nothing: that is the reaper's, which then finds the lock free.
 
-`Guard` is S's end of it; everything below `_Guardian` runs in G.
+`Guard` is S's end of it; everything below `_Guardian` runs in G. On Windows there is no G: `JobGuard`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import time
 
 from git_orch import jsontext, locks, proc, system
 from git_orch.containment import TIER_NAMESPACE, Denied, Job, linux, namespaces
+from git_orch.containment import windows as job_objects
 from git_orch.containment.descendants import (
     SIGKILL,
     cpu_seconds,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, NoReturn
 
+    from git_orch.containment import darwin
     from git_orch.model import Outcome
 else:
     import _signal
@@ -55,7 +57,18 @@ TERMINATE, KILL = b"T", b"K"
 SIGHUP, SIGINT, SIGQUIT, SIGTERM = 1, 2, 3, 15
 SIGCONT, SIGCHLD = getattr(_signal, "SIGCONT", 0), getattr(_signal, "SIGCHLD", 0)  # Windows has neither
 
+EMPTY_LOOKS, EMPTY_NAP_S = 10, 0.01
+ORPHAN_NAP_S, QUIET_ROUNDS = 0.01, 2
+NONCE = "ORCH_NONCE"  # in a job's environment, and in no other's: the cookie is the whole run's
+
+READABLE: int = getattr(select, "POLLIN", 1)
+
 _live: set[int] = set()  # the guardians of this process that are not known to be gone
+
+
+def poll() -> select.poll | job_objects.Poll:
+    """What waits for guards, by their `fileno`."""
+    return select.poll() if hasattr(select, "poll") else job_objects.Poll()
 
 
 class Guard:
@@ -98,10 +111,9 @@ class Guard:
         The guardian keeps `lock_fd` open, and with it the flock that came over by fork, and takes a record lock on the
         first free byte from 1 on, so that F_GETLK names it. The job does not inherit it.
         """
-        guard = cls()
         if not hasattr(os, "fork"):
-            guard._end(NotStarted(reason="jobs cannot be run on this system yet"))
-            return guard
+            return JobGuard.hold(job)
+        guard = cls()
         if _signal.getsignal(SIGCHLD) == _signal.SIG_IGN:  # inherited: the kernel would throw exit statuses away
             _signal.signal(SIGCHLD, _signal.SIG_DFL)
         try:
@@ -252,6 +264,84 @@ class Guard:
         self._lifeline = self._status = -1
 
 
+class JobGuard(Guard):
+    """The same where there is no guardian, because a job object holds the job (Windows). Written, not run.
+
+    `fileno` is the handle of the job's program, for `poll`. There is no SIGTERM: whoever is asked to end is killed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running: job_objects.Running | None = None
+        self._code: int | None = None
+        self._is_ordered = False
+        self._ended_at = 0.0
+
+    @classmethod
+    def hold(cls, job: Job) -> JobGuard:
+        """The job runs in a job object, or `outcome` says why it did not start."""
+        guard = cls()
+        try:
+            guard._running = job_objects.Running.start(job)
+        except OSError as error:
+            guard._end(NotStarted(reason=reason_of(error, job.argv[0])))
+            return guard
+        guard.job_pid = guard._running.pid
+        return guard
+
+    def fileno(self) -> int:
+        """The handle to poll; -1 when all is over."""
+        return -1 if self._running is None else self._running.handle
+
+    def read(self) -> None:
+        """Where the job's program has ended or must end, so has all that it started: proved by the job's own count."""
+        running = self._running
+        if running is None:
+            return
+        if self._code is None and not self._is_ordered:
+            self._code = running.exit_code()
+        if self._code is None and not self._is_ordered:
+            return
+        self._ended_at = self._ended_at or time.monotonic()
+        running.kill()
+        if self._is_empty(running):
+            self._settle(running)
+        elif time.monotonic() - self._ended_at > UNKILLABLE_AFTER_S:
+            self.outcome = Unkillable(pids=running.pids())
+
+    def rescue(self, spare: Iterable[int] = ()) -> None:
+        """As `kill`: a job object is not lost as long as this process lives."""
+        del spare
+        self._order(KILL)
+
+    def cpu_s(self) -> float:
+        """CPU seconds used so far by the job and all it started; never falls."""
+        if self._running is not None:
+            self._cpu_s = max(self._cpu_s, self._running.cpu_s())
+        return max(self._cpu_s, self.usage.cpu_s)
+
+    def _is_empty(self, running: job_objects.Running) -> bool:
+        """Whether nothing lives in the job object, at the latest after a moment: what was ended is not gone at once."""
+        for _ in range(EMPTY_LOOKS):
+            if not running.active():
+                return True
+            time.sleep(EMPTY_NAP_S)
+        return not running.active()
+
+    def _settle(self, running: job_objects.Running) -> None:
+        self.usage = Usage(cpu_s=running.cpu_s(), peak_rss_bytes=running.peak_bytes())
+        code = self._code
+        running.close()
+        self._running = None
+        # Ended by us before it had ended by itself: its code is only what we gave it.
+        self._end(Signalled(signal=SIGKILL) if code is None else Exited(code=code))
+
+    def _order(self, order: bytes) -> None:
+        self.read()  # what has ended by itself has its own code
+        self._is_ordered = order in (TERMINATE, KILL)
+        self.read()
+
+
 class _Guardian:
     """The process G, from its fork to its end."""
 
@@ -269,6 +359,7 @@ class _Guardian:
         self._cpu_s = 0.0
         self._peak = 0
         self._report = b""
+        self._lineage: darwin.Lineage | None = None
         self._poll = select.poll()
         self._readers: dict[int, Callable[[int], None]] = {}
 
@@ -281,6 +372,8 @@ class _Guardian:
         self._until(lambda: self._job_status is not None or bool(self._order))
         self._give_grace()
         self._kill()
+        if self._lineage is not None:
+            self._kill_orphans(self._lineage)
         status = SIGKILL if self._job_status is None else self._job_status
         self._say("ended", status, self._cpu_s, self._peak)
 
@@ -305,6 +398,10 @@ class _Guardian:
         _signal.signal(SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        if sys.platform == "darwin":
+            from git_orch.containment import darwin
+
+            self._follow(darwin.Lineage(os.getpid()))
         self._listen(wake_r, self._on_child)
         self._listen(self._lifeline, self._on_lifeline)
 
@@ -421,6 +518,29 @@ class _Guardian:
                 os.killpg(self._job_pid, SIGKILL)
             except OSError:  # it has not come as far as setsid, or there is nobody left
                 pass
+
+    def _follow(self, lineage: darwin.Lineage) -> None:
+        """Each fork below this process is a reason to see who is there (macOS). Written, not run."""
+        self._lineage = lineage
+        if lineage.fileno() >= 0:
+            self._listen(lineage.fileno(), lambda _: lineage.heard())
+
+    def _kill_orphans(self, lineage: darwin.Lineage) -> None:
+        """Nothing of the lineage, and nothing that carries the job's nonce, is left: two looks in a row found none.
+
+        What resists is told of, and tried again until it goes. For macOS, where ECHILD does not tell of orphans;
+        written, not run.
+        """
+        nonce = self._job.env.get(NONCE, "")
+        deadline, quiet, is_told = time.monotonic() + UNKILLABLE_AFTER_S, 0, False
+        while quiet < QUIET_ROUNDS:
+            left = lineage.kill(f"{NONCE}={nonce}".encode() if nonce else b"")
+            quiet = 0 if left else quiet + 1
+            self._childless = reap(self._take)
+            if left and not is_told and time.monotonic() > deadline:
+                is_told = True
+                self._say("unkillable", tuple(lineage.look())[:MOST_NAMED])
+            time.sleep(RETRY_UNKILLABLE_S if is_told else ORPHAN_NAP_S)
 
     def _say(self, *word: object) -> None:
         _say(self._status, *word)

@@ -346,7 +346,7 @@ def _share(seed: str, index: str) -> None:
 def mark(path: str | bytes, *, dir_fd: int | None = None) -> str:
     """What changes whenever the file does, as far as its stat data tells; "none" where there is no file."""
     try:
-        status = os.stat(path, dir_fd=dir_fd)
+        status = system.at.stat(path, dir_fd=dir_fd)
     except OSError:
         return "none"
     return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"

@@ -21,7 +21,7 @@ from git_orch import atomic, dircache, system
 from git_orch.cursor import Cursor
 from git_orch.git import decode, encode
 from git_orch.model import Record
-from git_orch.system import FOLDER
+from git_orch.system import FOLDER, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def inspect(place: Place, store: Store, tree_id: str) -> Inspection:
     """
     walk = _Walk(_expected(place, store, tree_id), store.object_format, _trusted_until(place))
     try:
-        top = os.open(place.tree, FOLDER)
+        top = at.open(place.tree, FOLDER)
     except OSError:
         return walk.result()
     try:
@@ -186,7 +186,7 @@ class _Walk:
     def _look(self, cursor: Cursor) -> list[str]:
         """Everything in the present folder has been compared; gives the folders of the tree that lie in it."""
         folders = []
-        with os.scandir(cursor.fd) as entries:
+        with at.scandir(cursor.fd) as entries:
             for entry in entries:
                 path = os.fsencode(cursor.below(entry.name))
                 try:
@@ -206,7 +206,7 @@ class _Walk:
 
     def _compare(self, path: bytes, name: str, dir_fd: int, status: os.stat_result, known: Known) -> None:
         mode, oid, stat = known
-        if dircache.git_mode(status.st_mode) != mode:
+        if dircache.git_mode(status.st_mode) != mode and not dircache.is_file_without_bit(status.st_mode, mode):
             self._tampered.append(path)
             return
         if mode == dircache.GITLINK:
@@ -222,14 +222,14 @@ class _Walk:
 
     def _hash(self, name: str, dir_fd: int, status: os.stat_result, mode: int) -> str:
         """The object id of what lies there, as git computes it; empty where it cannot be read."""
-        digest = self._algorithm(b"blob %d\0" % status.st_size)
         try:
             if mode == dircache.LINK:
-                digest.update(os.fsencode(os.readlink(name, dir_fd=dir_fd)))
-                return digest.hexdigest()
-            fd = os.open(name, os.O_RDONLY | system.PLAIN, dir_fd=dir_fd)
+                target = os.fsencode(at.readlink(name, dir_fd=dir_fd))
+                return self._algorithm(b"blob %d\0%b" % (len(target), target)).hexdigest()
+            fd = at.open(name, os.O_RDONLY | system.PLAIN, dir_fd=dir_fd)
         except OSError:
             return ""
+        digest = self._algorithm(b"blob %d\0" % status.st_size)
         try:
             wanted = min(status.st_size, _CHUNK - 1) + 1  # a byte more: what has grown does not hash as it was
             part = os.read(fd, wanted)

@@ -27,7 +27,7 @@ def state_dir(env: Mapping[str, str]) -> str:
     """
     state = env.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):
-        home = env.get("HOME", "")
+        home = system.home(env)
         if not os.path.isabs(home):
             raise EnvironmentProblem("HOME is not set", "set HOME, or XDG_STATE_HOME, to a folder of yours")
         state = os.path.join(home, ".local", "state")
@@ -56,7 +56,7 @@ def load(env: Mapping[str, str]) -> bytes:
         ) from error
     if key is None or len(key) != KEY_BYTES:
         raise EnvironmentProblem(f"{path} is not a key of git-orch", "remove it; a new one is made")
-    if not system.is_private(status):
+    if not system.is_private(status, path):
         raise EnvironmentProblem(f"{path} can be read by others", f"chmod 600 {path}, or remove it")
     return key
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from git_orch import atomic, proc, registry, runs, windows
@@ -29,6 +30,7 @@ BY_GIT = "git"
 """The client of a run that git's own hook has fired."""
 _PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The supervisor is a bare interpreter: no site-packages of a big caller's, nothing imported that it does not need.
+_FIND_US = "import os, sys; sys.path.append(sys.argv.pop())"
 _BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); from git_orch import supervisor; supervisor.main(sys.argv[2:])"
 
 
@@ -167,18 +169,17 @@ def by_exec(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) 
 def _by_exec_windows(book: Registry, intent: Intent, lock: Lock, env: Mapping[str, str]) -> int:
     """The same, but for the lock: nobody can be handed one, so the supervisor takes it itself, before it greets.
 
-    Between us and it a reaper may take it, and then tells of an orphan: nothing is lost, nothing is reviewed twice.
-    Written, not run.
+    We keep our part of it until then, so that no sweep takes the run for dead (`windows.let_take`). Written, not run.
     """
     ready_r, ready_w = os.pipe()
     words = [book.live, intent.run_id, _NO_LOCK, str(windows.handle_number(ready_w))]
     argv = [windows.interpreter(), "-I", "-S", "-c", _BOOTSTRAP, _PACKAGE_PARENT, *words]
     try:
+        windows.let_take(lock.fd)
         try:
             process = windows.spawn_detached(argv, env=windows.with_system(env), inherit=(ready_w,))
         finally:
             os.close(ready_w)
-            os.close(lock.fd)
         if _greeted(ready_r):
             return int(process.pid)
         process.kill()
@@ -189,6 +190,7 @@ def _by_exec_windows(book: Registry, intent: Intent, lock: Lock, env: Mapping[st
         raise
     finally:
         os.close(ready_r)
+        os.close(lock.fd)
 
 
 def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Registry, Intent, Lock], None]) -> bool:
@@ -220,12 +222,19 @@ def by_fork(book: Registry, intent: Intent, lock: Lock, supervise: Callable[[Reg
         os.close(lock.fd)
 
 
-def in_background(work: Callable[[], object]) -> None:
+def in_background(work: Callable[[], object], afresh: str, *words: str, env: Mapping[str, str]) -> None:
     """A forked, detached copy of this process does the work and ends; nobody waits for it. For the bare hook.
 
-    Where there is no fork (Windows) the work is left undone, for the next session to begin with.
+    Args:
+        afresh: the same work as a program, for a fresh interpreter where there is no fork (Windows; written, not run).
+        words: its `sys.argv[1:]`.
+        env: its environment.
     """
-    if hasattr(os, "fork") and os.fork() == 0:
+    if not hasattr(os, "fork"):
+        argv = [windows.interpreter(), "-I", "-S", "-c", f"{_FIND_US}; {afresh}", *words, _PACKAGE_PARENT]
+        windows.spawn_detached(argv, env=windows.with_system(env), inherit=())
+        return
+    if os.fork() == 0:
         try:
             detach(keep=())
             work()
@@ -252,11 +261,23 @@ def detach(keep: tuple[int, ...]) -> None:
 
 def boot_id() -> str:
     """The id of this boot of the machine, "" where it has none."""
+    if sys.platform == "win32":
+        return windows.boot_id()
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.text_of("kern.bootsessionuuid")
     return _line("/proc/sys/kernel/random/boot_id")
 
 
 def machine_id() -> str:
     """The id of this machine, "" where it has none."""
+    if sys.platform == "win32":
+        return windows.machine_id()
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.text_of("kern.uuid")
     return _line("/etc/machine-id")
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import errno
 import os
 
-from git_orch import dircache
+from git_orch import dircache, windows
 from git_orch.errors import OrchError
 from git_orch.git import decode
-from git_orch.system import FOLDER
+from git_orch.system import FOLDER, HAS_MODES, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _FORBIDDEN = frozenset((b"", b".", b"..", b".git"))
 _SUSPECT = (b".git/", b".git\0", b"./", b".\0")
 # What lies on the disk for each mode of git's: type, and the owner's exec bit, which links and folders have always.
-_TYPE_AND_EXEC = 0o170100
+_TYPE_AND_EXEC = 0o170100 if HAS_MODES else 0o170000
 _ON_DISK = {
-    dircache.PLAIN: 0o100000,
-    dircache.EXECUTABLE: 0o100100,
-    dircache.LINK: 0o120100,
-    dircache.GITLINK: 0o040100,
+    dircache.PLAIN: 0o100000 & _TYPE_AND_EXEC,
+    dircache.EXECUTABLE: 0o100100 & _TYPE_AND_EXEC,
+    dircache.LINK: 0o120100 & _TYPE_AND_EXEC,
+    dircache.GITLINK: 0o040100 & _TYPE_AND_EXEC,
 }
 _MODES = {
     b"100644": dircache.PLAIN,
@@ -55,6 +55,8 @@ def refuse_unusable(raw: bytes, *, thoroughly: bool = False) -> None:
     Raises:
         TreeUnusable: one does.
     """
+    if not HAS_MODES:
+        refuse_unnameable(raw)
     lowered = raw.lower()
     if thoroughly or any(sign in lowered for sign in _SUSPECT):
         for path, _, _, _ in parse(raw):
@@ -62,6 +64,17 @@ def refuse_unusable(raw: bytes, *, thoroughly: bool = False) -> None:
                 raise TreeUnusable(f"the tree holds {decode(path)}, which no checkout may have", "git fsck says more")
     if thoroughly:
         _refuse_twice(raw)
+
+
+def refuse_unnameable(raw: bytes) -> None:
+    """Every path of the listed tree can be had on Windows under just that name.
+
+    Raises:
+        TreeUnusable: one cannot.
+    """
+    for path, _, _, _ in parse(raw):
+        if not all(windows.is_name(name) for name in decode(path).split("/")):
+            raise TreeUnusable(f"the tree holds {decode(path)}, a name that Windows does not have")
 
 
 def _refuse_twice(raw: bytes) -> None:
@@ -95,7 +108,7 @@ def index_of(raw: bytes, folder: str, object_format: str) -> bytes:
         OSError: something is missing or of another kind; `filename` is its path.
     """
     entries = bytearray()
-    top = os.open(folder, FOLDER)
+    top = at.open(folder, FOLDER)
     parent, fd = b"", top
     try:
         for path, oid, mode, size in parse(raw):
@@ -105,8 +118,10 @@ def index_of(raw: bytes, folder: str, object_format: str) -> bytes:
                     os.close(fd)
                 fd = top  # nothing else to close, should the next line fail
                 fd, parent = _opened(top, above), above
-            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if status.st_mode & _TYPE_AND_EXEC != _ON_DISK[mode] or status.st_size != size >= 0:
+            status = at.stat(name, dir_fd=fd, follow_symlinks=False)
+            if status.st_mode & _TYPE_AND_EXEC != _ON_DISK[mode] or (
+                status.st_size != size >= 0 and (HAS_MODES or mode != dircache.LINK)
+            ):
                 raise OSError(errno.EIO, "another type, mode or size", path)
             entries += dircache.entry(status, mode, oid, path)
     finally:
@@ -167,10 +182,10 @@ def _opened(top: int, folder: bytes) -> int:
     """A descriptor of a folder of the tree, `top` itself for the topmost; no part of the way may be a link."""
     if not folder:
         return top
-    fd = os.open(".", FOLDER, dir_fd=top)
+    fd = at.open(".", FOLDER, dir_fd=top)
     for name in folder.split(b"/"):
         try:
-            below = os.open(name, FOLDER, dir_fd=fd)
+            below = at.open(name, FOLDER, dir_fd=fd)
         finally:
             os.close(fd)
         fd = below

@@ -5,7 +5,8 @@ all that inherited the descriptor, and falls when the last of them is closed. Th
 the process's: it does not outlive a fork, is lost when any descriptor of that file is closed, and tells who holds it.
 
 On Windows both are LockFileEx, on bytes far behind the end of the file, since it keeps others from reading what it
-locks. There a lock is the process's as well and is inherited by nobody. Written, not run.
+locks. There a lock is the process's as well and is inherited by nobody; a supervisor takes it over from its launcher
+(`windows.take_over`). A folder is locked by a handle that lets nobody remove it. Written, not run.
 """
 
 from __future__ import annotations
@@ -44,6 +45,23 @@ def shared(fd: int, *, wait: bool = False) -> bool:
     if sys.platform == "win32":
         return windows.lock(fd, exclusive=False, wait=wait)
     return _flock(fd, fcntl.LOCK_SH if wait else fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def take_over(fd: int) -> bool:
+    """The lock is ours, whether or not a launcher that lets it be taken still holds its part; False: it is another's.
+
+    Raises:
+        OSError: the file system keeps no locks.
+    """
+    return windows.take_over(fd) if sys.platform == "win32" else exclusive(fd)
+
+
+def pinned(fd: int) -> int:
+    """The descriptor that goes on holding the lock of a folder: on POSIX the same, on Windows another in its place.
+
+    There a folder that is held can be neither renamed nor removed, by its holder either.
+    """
+    return windows.pinned(fd) if sys.platform == "win32" else fd
 
 
 def name_holder(fd: int, byte: int) -> bool:

@@ -15,6 +15,7 @@ from git_orch import atomic, dircache
 from git_orch import key as keys
 from git_orch.inspection import INDEX_LIMIT, recorded
 from git_orch.removal import remove_path
+from git_orch.system import HAS_MODES, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def park(place: Place, store: Store, inspection: Inspection) -> bool:
 
     It must be clean, take at most a tenth of what is free, and no other may wait already.
     """
-    raw = recorded(place)
+    raw = recorded(place) if HAS_MODES else b""  # of links and exec bits git would make something else on Windows
     if not raw or not inspection.clean or not _is_affordable(place, inspection.size_bytes, dircache.count(raw)):
         return False
     slot = _slot(place, store)
@@ -114,7 +115,7 @@ def _withdraw(slot: str) -> None:
 
 def _is_affordable(place: Place, size_bytes: int, files: int) -> bool:
     """$TEMP is memory on many machines."""
-    status = os.statvfs(place.root)
+    status = at.statvfs(place.root)
     return (size_bytes + files * _BLOCK) * _SHARE_OF_FREE <= status.f_bavail * status.f_frsize
 
 

@@ -12,6 +12,7 @@ from git_orch.errors import EnvironmentProblem
 from git_orch.parents import enclosing_repository, foreign_configuration
 from git_orch.registry import is_run_id
 from git_orch.removal import remove_path
+from git_orch.system import at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def temp_root(env: Mapping[str, str], *, forbidden: Iterable[str] = ()) -> str:
         EnvironmentProblem: it lies in a repository, cannot be written, is full, or is another user's.
     """
     forbidden = tuple(os.path.realpath(path) for path in forbidden)
-    first = _open_root(env.get("TMPDIR") or "/tmp", forbidden)  # noqa: S108 - the mode and owner are checked
+    first = _open_root(env.get("TMPDIR") or system.temp_folder(env), forbidden)
     home = env.get("HOME", "")
     if foreign_configuration(first, home=home) is None:
         return first
@@ -118,7 +119,7 @@ def check_space(root: str, needed_bytes: int) -> None:
 
 def free_bytes(root: str) -> int:
     """What this user may still write where the folder lies."""
-    status = os.statvfs(root)
+    status = at.statvfs(root)
     return status.f_bavail * status.f_frsize
 
 
@@ -157,7 +158,7 @@ def let_go(run_folder: str) -> None:
 def is_marked(run_fd: int, root: str, run_id: str, key: bytes) -> bool:
     """Whether the folder carries our marker, made for this very folder under this name."""
     try:
-        fd = os.open(MARKER, os.O_RDONLY | system.PLAIN, dir_fd=run_fd)
+        fd = at.open(MARKER, os.O_RDONLY | system.PLAIN, dir_fd=run_fd)
     except OSError:
         return False
     try:
@@ -175,7 +176,7 @@ def _make_run_folder(root: str, run_id: str, key: bytes) -> None:
         raise OSError(errno.EINVAL, f"{run_id} is no run-id")
     scratch = os.path.join(root, f"{NEW}{run_id}-{os.urandom(4).hex()}")
     os.mkdir(scratch, 0o700)
-    fd = os.open(scratch, system.FOLDER)
+    fd = at.open(scratch, system.FOLDER)
     try:
         locks.shared(fd)  # nobody else knows the folder yet
         mark = _mark(root, run_id, os.fstat(fd).st_ino, key)
@@ -185,7 +186,7 @@ def _make_run_folder(root: str, run_id: str, key: bytes) -> None:
         os.close(fd)
         remove_path(scratch)
         raise
-    _held[os.path.join(root, run_id)] = fd
+    _held[os.path.join(root, run_id)] = locks.pinned(fd)
 
 
 def _mark(root: str, run_id: str, inode: int, key: bytes) -> str:
@@ -224,7 +225,7 @@ def _make_private(root: str) -> None:
     status = os.lstat(root)
     if not S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, f"{os.path.basename(root)} in it is no folder")
-    if not system.is_private(status):
+    if not system.is_private(status, root):
         raise PermissionError(errno.EPERM, f"{os.path.basename(root)} in it is not yours alone (mode 0700)")
     if not os.access(root, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "read-only")
@@ -236,7 +237,7 @@ def _cache(env: Mapping[str, str]) -> str:
 
 
 def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _mib(size_bytes: int) -> str:

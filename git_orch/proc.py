@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the type checker knows no stub of the module that does the work
     from collections.abc import Iterable, Mapping, Sequence
+    from subprocess import Popen
     from typing import Any
 else:
     import _signal
@@ -171,6 +172,7 @@ class _Child:
         self._exit: int | None = None  # once it is waited for, its pid may be another's
         self._status: int | None = None
         self._pidfd = _pidfd_open(self.pid)
+        self._queue = _end_of(self.pid)
 
     def _streams(self, command: Command, theirs: list[int]) -> tuple[int, int, int]:
         """The descriptors that become 0, 1 and 2 of the child; those to be closed here afterwards are in `theirs`."""
@@ -201,7 +203,7 @@ class _Child:
     @property
     def pause_s(self) -> float:
         """How long one may wait for a descriptor to become ready before one looks again."""
-        if self._pidfd >= 0:
+        if self._pidfd >= 0 or self._queue is not None:
             return KILLED_S
         return _PAUSE_S if self._ours else 0.001
 
@@ -209,6 +211,8 @@ class _Child:
         """The descriptors to poll, each with what to poll for."""
         if self._pidfd >= 0:
             yield self._pidfd, select.POLLIN
+        elif self._queue is not None:
+            yield self._queue.fileno(), select.POLLIN
         for fd in self._ours:
             yield fd, select.POLLOUT if fd == self._in_w else select.POLLIN
 
@@ -267,6 +271,9 @@ class _Child:
         if getattr(self, "_pidfd", -1) >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
+        if getattr(self, "_queue", None) is not None:
+            self._queue.close()
+            self._queue = None
 
     def _read(self, fd: int, most: int) -> None:
         """At most that many bytes more are taken: a daemon that it left behind may go on writing."""
@@ -341,6 +348,15 @@ def _pidfd_open(pid: int) -> int:
         return -1
 
 
+def _end_of(pid: int) -> Any:
+    """What macOS has in place of a pidfd: a `kqueue` to poll; None elsewhere."""
+    if sys.platform != "darwin":
+        return None
+    from git_orch.containment import darwin
+
+    return darwin.watch_end(pid)
+
+
 def above_streams(fd: int) -> int:
     """The same file at 3 or above: one who starts us with a closed stream makes the kernel give out 0 to 2."""
     low = []
@@ -377,24 +393,41 @@ def _spawn(
 
 
 def _run_windows(command: Command, timeout_s: float) -> Finished:
-    """The same by subprocess, without a window. Written, not run."""
+    """The same by subprocess, without a window; at the deadline with all that it has started. Written, not run."""
     import subprocess
+
+    from git_orch.containment import windows as job_objects
 
     name, *words = map(os.fsdecode, command.argv)
     program = windows.find_program(name, command.env.get("PATH", ""))  # CreateProcess would take one of the tree first
     if program is None:
         raise FileNotFoundError(errno.ENOENT, "not found on PATH", name)
+    process = subprocess.Popen(
+        [program, *words],
+        env=windows.with_system(command.env),
+        stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if command.stdout_fd is None else command.stdout_fd,
+        stderr=subprocess.PIPE,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    group = job_objects.Group(int(getattr(process, "_handle", 0)))
     try:
-        done = subprocess.run(
-            [program, *words],
-            env=windows.with_system(command.env),
-            input=command.stdin,
-            stdout=subprocess.PIPE if command.stdout_fd is None else command.stdout_fd,
-            stderr=subprocess.PIPE,
-            timeout=timeout_s,
-            check=False,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
-    except subprocess.TimeoutExpired as late:
-        return Finished(code=-SIGKILL, stdout=late.stdout or b"", stderr=late.stderr or b"", timed_out=True)
-    return Finished(code=done.returncode, stdout=done.stdout or b"", stderr=done.stderr)
+        stdout, stderr = process.communicate(command.stdin or None, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        group.kill()  # what it started holds its pipes open, and would be waited for
+        stdout, stderr = _rest(process)
+        return Finished(code=-SIGKILL, stdout=stdout, stderr=stderr, timed_out=True)
+    finally:
+        group.close()
+    return Finished(code=process.returncode, stdout=stdout or b"", stderr=stderr)
+
+
+def _rest(process: Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a process that was ended had written, if it ends."""
+    import subprocess
+
+    try:
+        stdout, stderr = process.communicate(timeout=KILLED_S)
+    except subprocess.TimeoutExpired:
+        return b"", b""
+    return stdout or b"", stderr

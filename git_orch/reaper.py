@@ -20,7 +20,7 @@ from git_orch.launch import boot_id, machine_id, pid_namespace
 from git_orch.model import Coverage, Record
 from git_orch.place import temp_root
 from git_orch.registry import Gone, Held, Refused
-from git_orch.system import FOLDER
+from git_orch.system import FOLDER, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,10 @@ def force(workspace: Workspace, run_id: str) -> Fate:
     fate = here.sweep(run_id)
     while isinstance(fate, Held) and time.monotonic() < deadline:
         _kill_holder(book.supervisor_pid, run_id)
+        if os.name == "nt":  # the kernel names no holder there, but has the run's job object by its name
+            from git_orch.containment import windows as job_objects
+
+            job_objects.end(request.cookie_of(run_id, workspace.key))
         # A guardian that has lost its supervisor kills to ECHILD and goes by itself; one that does not is stuck.
         if time.monotonic() > deadline - FORCE_S / 2:
             _kill_holder(book.guardian_pid, run_id)
@@ -230,6 +234,10 @@ def _kill_holder(holder: Callable[[str], int], run_id: str) -> None:
     pid = holder(run_id)
     if pid <= 1 or pid == own_pid():
         return
+    if not hasattr(os, "pidfd_open"):  # macOS: nothing pins it, but the kernel names it once more, at this instant
+        if holder(run_id) == pid:
+            os.kill(pid, SIGKILL)
+        return
     try:
         pidfd = os.pidfd_open(pid)
     except OSError:
@@ -283,9 +291,9 @@ def _read_below(top: str, *names: str) -> bytes:
     """The content of a plain file below the folder, b"" where there is none; no part of the way may be a link."""
     fds = []
     try:
-        fds.append(os.open(top, FOLDER))
+        fds.append(at.open(top, FOLDER))
         for name in names[:-1]:
-            fds.append(os.open(name, FOLDER, dir_fd=fds[-1]))
+            fds.append(at.open(name, FOLDER, dir_fd=fds[-1]))
         return atomic.read(names[-1], limit=request.RESULT_LIMIT, dir_fd=fds[-1]) or b""
     except OSError:
         return b""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from _stat import S_ISREG
 
@@ -264,8 +265,8 @@ class Registry:
         except OSError:
             return False
         try:
-            seq = max((number for number, _ in self._halves(run_id, os.pread(fd, 2 * _HALF, 0))), default=0) + 1
-            return os.pwrite(fd, self._half(run_id, seq, state), seq % 2 * _HALF) == _HALF
+            seq = max((number for number, _ in self._halves(run_id, system.at.pread(fd, 2 * _HALF, 0))), default=0) + 1
+            return system.at.pwrite(fd, self._half(run_id, seq, state), seq % 2 * _HALF) == _HALF
         except OSError:
             return False
         finally:
@@ -619,6 +620,10 @@ def _taken(fd: int) -> bool:
 
 def _has_open(pid: int, status: os.stat_result) -> bool:
     """Whether that process has that very file open."""
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.has_open(pid, status.st_dev, status.st_ino)
     folder = f"/proc/{pid}/fd"
     try:
         names = os.listdir(folder)

@@ -9,6 +9,7 @@ import os
 
 from git_orch import system
 from git_orch.cursor import Cursor
+from git_orch.system import at
 
 _ROUNDS = 3  # a folder that fills up again behind us is emptied that often, then given up
 
@@ -33,7 +34,7 @@ def remove_path(path: str) -> bool:
     """The same for a path whose folder nobody else can write to."""
     folder, name = os.path.split(path)
     try:
-        fd = os.open(folder, os.O_RDONLY | system.CLOEXEC | system.DIRECTORY)
+        fd = at.open(folder, os.O_RDONLY | system.CLOEXEC | system.DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
         return True
     try:
@@ -64,14 +65,14 @@ def _empty(cursor: Cursor) -> None:
 def _clear(fd: int) -> list[str]:
     """Everything but folders is removed from the folder; gives the names of its folders that are not empty."""
     folders = []
-    with os.scandir(fd) as entries:
+    with at.scandir(fd) as entries:
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
                     if not _rmdir(entry.name, fd):
                         folders.append(entry.name)
                 else:
-                    os.unlink(entry.name, dir_fd=fd)
+                    at.unlink(entry.name, dir_fd=fd)
             except OSError:  # told by the folder above, which is then not empty
                 continue
     return folders
@@ -91,7 +92,7 @@ def _leave_and_rmdir(cursor: Cursor) -> bool:
 
 def _rmdir(name: str, dir_fd: int) -> bool:
     try:
-        os.rmdir(name, dir_fd=dir_fd)
+        at.rmdir(name, dir_fd=dir_fd)
     except FileNotFoundError:
         return True
     except OSError:
@@ -102,7 +103,7 @@ def _rmdir(name: str, dir_fd: int) -> bool:
 def _unlink(name: str, dir_fd: int) -> bool:
     """Whether there is nothing of that name, or was only something that is no folder."""
     try:
-        os.unlink(name, dir_fd=dir_fd)
+        at.unlink(name, dir_fd=dir_fd)
     except FileNotFoundError:
         return True
     except OSError:
@@ -112,7 +113,7 @@ def _unlink(name: str, dir_fd: int) -> bool:
 
 def _there(name: str, dir_fd: int) -> bool:
     try:
-        os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        at.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except FileNotFoundError:
         return False
     return True

@@ -11,6 +11,7 @@ from git_orch import atomic
 from git_orch import key as keys
 from git_orch.git import encode, without_git
 from git_orch.model import Record
+from git_orch.system import TEMP_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Request(Record):
             "ORCH_NONCE": self.nonce,
             "ORCH_RESULT": self.result_path,
             COOKIE: self.cookie,
-            "TMPDIR": self.temp,
+            **dict.fromkeys(TEMP_NAMES, self.temp),
             "PWD": self.tree,
             # git would look above the tree for a repository, and find the user's home or a colleague's.
             "GIT_CEILING_DIRECTORIES": self.ceiling,

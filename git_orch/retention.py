@@ -85,10 +85,14 @@ def _size(folder: str) -> int:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
                     else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        total += _taken(entry.stat(follow_symlinks=False))
         except OSError:  # somebody else retires it at this moment
             continue
     return total
+
+
+def _taken(status: os.stat_result) -> int:
+    return status.st_blocks * 512 if hasattr(status, "st_blocks") else status.st_size  # Windows tells no blocks
 
 
 def _drop_old(folder: str, oldest: float) -> None:

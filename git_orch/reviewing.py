@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 
-from git_orch import atomic, earlier, findings, lineage, runs, snapshot, verdict
+from git_orch import atomic, earlier, findings, guardian, lineage, runs, snapshot, verdict
 from git_orch.admission import Admission, Admitted, Refused
 from git_orch.attempt import Attempt, Subject, settled
 from git_orch.config import BUILT_IN, STATIC_TIMEOUT_S, is_agent
-from git_orch.containment import TIER_NAMESPACE, TIER_SUBREAPER, Containment
-from git_orch.containment.probe import probe
+from git_orch.containment import TIER_NAMESPACE, Containment
+from git_orch.containment.probe import probe, without_namespaces
 from git_orch.errors import OrchError
 from git_orch.git import Git, encode
 from git_orch.model import Cancelled, Change, Coverage, Record, ReviewerSettings, Skipped
@@ -161,7 +160,7 @@ class Work:
 
     def _containment(self) -> Containment:
         if not self._intent.sandbox:
-            return Containment(tier=TIER_SUBREAPER, degraded_reason="checkout-writable: orch.review.sandbox is false")
+            return without_namespaces("checkout-writable: orch.review.sandbox is false")
         root = self._intent.temp_root
         found = probe(root, os.path.join(root, "containment.json"))
         if found.tier == TIER_NAMESPACE:
@@ -212,7 +211,7 @@ class Work:
 
     def _wait(self, live: list[Attempt | Series], tick_s: float) -> None:
         """Until a guardian says something, a deadline comes, or the tick has gone."""
-        poll = select.poll()
+        poll = guardian.poll()
         by_fd = {}
         for attempt in live:
             if attempt.guard is None:
@@ -221,7 +220,7 @@ class Work:
                 attempt.listen()
                 continue
             by_fd[attempt.guard.fileno()] = attempt
-            poll.register(attempt.guard.fileno(), select.POLLIN)
+            poll.register(attempt.guard.fileno(), guardian.READABLE)
         longest = min([tick_s, *(attempt.due_s() + 0.01 for attempt in live)])
         for fd, _ in poll.poll(longest * 1000):
             by_fd[fd].listen()

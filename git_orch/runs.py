@@ -87,7 +87,7 @@ def hold(run_dir: str) -> int:
     The supervisor's, from its beginning to its end.
     """
     try:
-        fd = os.open(run_dir, system.FOLDER)
+        fd = system.at.open(run_dir, system.FOLDER)
     except OSError:
         return -1
     try:
@@ -95,7 +95,7 @@ def hold(run_dir: str) -> int:
     except OSError:  # a file system that locks no folders
         is_ours = False
     if is_ours:
-        return fd
+        return locks.pinned(fd)
     os.close(fd)  # another supervisor of the same run has it
     return -1
 
@@ -103,7 +103,7 @@ def hold(run_dir: str) -> int:
 def is_held(run_dir: str) -> bool:
     """Whether the run's supervisor lives."""
     try:
-        fd = os.open(run_dir, system.FOLDER)
+        fd = system.at.open(run_dir, system.FOLDER)
     except OSError:
         return False
     try:

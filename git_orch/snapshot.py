@@ -71,7 +71,7 @@ def take(place: Layout, store: Store, settings: Settings, env: Mapping[str, str]
     """
     start = time.monotonic()
     try:
-        root_fd = os.open(encode(place.worktree), os.O_RDONLY | system.DIRECTORY | system.CLOEXEC)
+        root_fd = system.at.open(encode(place.worktree), os.O_RDONLY | system.DIRECTORY | system.CLOEXEC)
         try:
             with PrivateIndex(place, store, env) as index:
                 taking = _Taking(index, root_fd, settings.max_untracked_bytes, limits, start)
@@ -254,7 +254,7 @@ class _Taking:
 
     def _lstat(self, path: bytes) -> os.stat_result | None:
         try:
-            return os.lstat(path, dir_fd=self._root_fd)
+            return system.at.lstat(path, dir_fd=self._root_fd)
         except OSError:
             return None
 

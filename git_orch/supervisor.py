@@ -52,7 +52,6 @@ else:
     import _signal
 
 TURN_S = 0.2
-TAKE_OVER_S, TAKE_OVER_NAP_S = 5.0, 0.01  # less than a launcher waits for the greeting
 ROOM_BYTES = 256 << 10
 SIGHUP, SIGINT, SIGTERM = 1, 2, 15
 _OVERDUE = {"hard-timeout", "stalled"}
@@ -93,16 +92,18 @@ def main(words: list[str]) -> None:
 
 
 def _lock_of_ours(book: Registry, run_id: str) -> Lock | None:
-    """The run's lock, once the launcher has let it go; None where it is another's, or gone.
+    """The run's lock, taken over from the launcher, which has its part of it until we greet; None where it is gone.
 
     For Windows, where no lock is handed down. Written, not run.
     """
-    deadline = time.monotonic() + TAKE_OVER_S
-    while time.monotonic() < deadline:
-        lock = book.try_lock(run_id)
-        if not isinstance(lock, registry.Held):
-            return lock if isinstance(lock, registry.Lock) else None
-        time.sleep(TAKE_OVER_NAP_S)
+    try:
+        fd = locks.open_lockable(book.path(run_id, "lock"), 0)
+    except OSError:
+        return None
+    lock = registry.Lock(run_id=run_id, fd=fd)
+    if locks.take_over(fd) and book.still_there(lock):
+        return lock
+    os.close(fd)
     return None
 
 
@@ -208,7 +209,7 @@ class Life:
         if os.name == "nt":
             if job_objects.is_in_one():  # ours was to break away; whoever made that one may end us with it
                 self._journal.write("run.bound", reason="the run ends with the terminal or service that started it")
-            job_objects.confine()
+            job_objects.confine(request.cookie_of(self._intent.run_id, self._key))
 
     def failure(self, code: str, reason: str) -> Ending:
         """The ending of a run that broke off; where it was asked to end, that is why."""

@@ -83,7 +83,7 @@ def objection(root_fd: int, path: bytes, *, max_bytes: int) -> tuple[str | None,
     if path.endswith(b"/"):
         return EMBEDDED, 0
     try:
-        status = os.lstat(path, dir_fd=root_fd)
+        status = system.at.lstat(path, dir_fd=root_fd)
         if S_ISLNK(status.st_mode):
             return None, 0
         if not S_ISREG(status.st_mode):
@@ -126,7 +126,7 @@ def _of_file(root_fd: int, path: bytes, size: int, max_bytes: int) -> str | None
         return f"{size_text(size)}, over the {size_text(max_bytes)} of orch.maxUntrackedBytes"
     if secret_name(path):
         return _KEY_OR_SO
-    fd = os.open(path, os.O_RDONLY | system.PLAIN, dir_fd=root_fd)
+    fd = system.at.open(path, os.O_RDONLY | system.PLAIN, dir_fd=root_fd)
     try:
         return _KEY_OR_SO if secret_head(os.read(fd, _HEAD_BYTES)) else None
     finally:

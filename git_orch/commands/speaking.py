@@ -53,6 +53,8 @@ def is_heard() -> bool:
     """Whether standard output still has a reader; for whoever would else wait for more to say."""
     if 1 in _silenced:
         return False
+    if not hasattr(select, "poll"):  # Windows tells it by the next write alone
+        return True
     asked = select.poll()
     asked.register(1, 0)  # an end that is gone is told unasked
     return not asked.poll(0)

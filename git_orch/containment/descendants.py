@@ -11,6 +11,8 @@ import os
 import sys
 import time
 
+from git_orch.system import CLOEXEC
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the type checker knows no stub of the module that does the work
@@ -155,6 +157,10 @@ def kill_orphans(budget_s: float, spare: Collection[int], reaped: Reaped) -> tup
 
 def cpu_seconds(pid: int) -> float:
     """CPU time of everything below a process: of the living, of what they reaped, and of what it reaped itself."""
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return darwin.cpu_seconds(pid)
     ticks = sum(_ticks(pid)[2:])
     ticks += sum(sum(_ticks(child)) for child in descendants(pid))
     return ticks / os.sysconf("SC_CLK_TCK")
@@ -244,7 +250,7 @@ def stat_fields(pid: int) -> list[bytes]:
 
 def read_whole(path: str) -> bytes:
     """The content of a file of /proc, which tells no size beforehand."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | CLOEXEC)
     try:
         parts = []
         while part := os.read(fd, 1 << 16):

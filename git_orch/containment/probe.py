@@ -59,6 +59,12 @@ def probe(scratch: str, cache: str = "", *, refresh: bool = False) -> Containmen
     return answer
 
 
+def without_namespaces(reason: str) -> Containment:
+    """The best that there is here apart from tier 1, which is not wanted, or not to be had, for that reason."""
+    tier = TIER_DARWIN if sys.platform == "darwin" else TIER_SUBREAPER if sys.platform == "linux" else TIER_WINDOWS
+    return Containment(tier=tier, degraded_reason=reason)
+
+
 def _try_all(scratch: str) -> Containment:
     reason = _attempt(scratch, with_overlay=True)
     if reason.startswith("overlay"):

@@ -1,6 +1,6 @@
 """What outlived both supervisor and guardian, found by the cookie in its environment.
 
-Tier 2 alone can leave such processes. The caller is the reaper, which holds the run's lock and has read its
+Tiers 2 and 3 alone can leave such processes. The caller is the reaper, which holds the run's lock and has read its
 authenticated entry (the first proof); the cookie, which only this user's key can make, is the second. No number is
 ever taken from a file. What has emptied its environment, or forks and exits faster than one reads, is not found.
 """
@@ -8,6 +8,7 @@ ever taken from a file. What has emptied its environment, or forks and exits fas
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from git_orch.containment.descendants import PROC, own_pid, read_whole, stat_fields
@@ -28,9 +29,10 @@ FIRST_NAP_S, LONGEST_NAP_S = 0.001, 0.05
 class Stray(Record):
     """A process that belongs to a dead run.
 
-    It is known by pid and `started` (clock ticks since boot), and where pidfds have inodes (Linux 6.9) by that, which
-    is never used again; else that is 0. `cookie` is what its environment holds; empty where it merely has its working
-    directory or root in the tree: that may be a person looking around, so it is told of and never killed.
+    It is known by pid and `started` (clock ticks since boot; on macOS a number of its own, never used again), and
+    where pidfds have inodes (Linux 6.9) by that, which is never used again either; else that is 0. `cookie` is what its
+    environment holds; empty where it merely has its working directory or root in the tree: that may be a person looking
+    around, so it is told of and never killed. macOS tells none of these.
     """
 
     pid: int
@@ -51,6 +53,12 @@ def find(cookie: bytes, *, cwd_under: str | None) -> list[Stray]:
     if not cookie.startswith(COOKIE_PREFIX) or cookie == COOKIE_PREFIX or b"\0" in cookie:
         raise ValueError("not a cookie")
     spared = _lineage()
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return [
+            Stray(pid=pid, started=own, pidfd_inode=0, cookie=cookie) for pid, own in darwin.carriers(cookie, spared)
+        ]
     numbers = [int(name) for name in os.listdir(PROC) if name.isdecimal()]
     strays = [_find_one(pid, cookie, cwd_under) for pid in numbers if pid not in spared]
     return sorted((stray for stray in strays if stray), key=lambda stray: (not stray.cookie, stray.pid))
@@ -60,6 +68,10 @@ def kill(stray: Stray) -> bool:
     """The stray was sent SIGKILL, being still the process that was found and still carrying the cookie."""
     if not stray.cookie or stray.pid in _lineage():
         return False
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        return stray.cookie in darwin.environment(stray.pid) and darwin.kill(stray.pid, stray.started)
     try:
         pidfd = os.pidfd_open(stray.pid)
     except OSError:
@@ -79,8 +91,11 @@ def kill(stray: Stray) -> bool:
 def clear(cookie: bytes, *, budget_s: float) -> tuple[int, ...]:
     """Nothing that carries the cookie is left: two rounds in a row found none. Else those found last.
 
-    A process that was born while one looked is found in the next round (actions/runner#4601).
+    A process that was born while one looked is found in the next round (actions/runner#4601). On Windows there are
+    none: the job object has ended them with the supervisor.
     """
+    if os.name == "nt":
+        return ()
     deadline = time.monotonic() + budget_s
     quiet, nap_s = 0, FIRST_NAP_S
     while True:
@@ -163,7 +178,16 @@ def _lineage() -> frozenset[int]:
     while pid > 0 and pid not in spared:
         spared.add(pid)
         try:
-            pid = int(stat_fields(pid)[1])
+            pid = _parent(pid)
         except (OSError, IndexError):
             break
     return frozenset(spared)
+
+
+def _parent(pid: int) -> int:
+    if sys.platform == "darwin":
+        from git_orch.containment import darwin
+
+        seen = darwin.short(pid)
+        return 0 if seen is None else seen.parent
+    return int(stat_fields(pid)[1])

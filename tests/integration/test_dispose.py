@@ -19,6 +19,7 @@ from git_orch.place import Place, make_place, temp_root
 from git_orch.registry import make_run_id
 from git_orch.removal import remove_path
 from git_orch.tree import materialize
+from tests.folders_by_path import reach_by_path
 from tests.mounting import bind, in_child, mount_tmpfs
 from tests.ordinary_user import as_ordinary_user, open_folder
 from tests.repo import Repo
@@ -28,10 +29,13 @@ from tests.seal import Seal
 TRY_LOCK = "import fcntl,os,sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)"
 
 
-@pytest.fixture
-def root(seal: Seal) -> Iterator[str]:  # noqa: ARG001 - it is set up first and looks last
-    yield temp_root(os.environ)
-    clear_places()
+@pytest.fixture(params=["by descriptor", "by path"])
+def root(seal: Seal, request: pytest.FixtureRequest) -> Iterator[str]:  # noqa: ARG001 - it is set up first and looks last
+    with pytest.MonkeyPatch.context() as world:
+        if request.param == "by path":
+            reach_by_path(world)
+        yield temp_root(os.environ)
+        clear_places()
 
 
 def filled(run_id: str = "") -> Place:

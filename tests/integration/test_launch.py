@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from git_orch import jsontext, launch, proc, reaper, registry, runs
+from git_orch import events, jsontext, launch, proc, reaper, registry, runs, windows
 from git_orch.errors import EnvironmentProblem
 from git_orch.reaper import Reaped, Swept
 from git_orch.registry import State
 from git_orch.workspace import Workspace
 from tests.adversaries.stage import is_alive
-from tests.entries import intent_of
+from tests.entries import dead_run, intent_of
 from tests.integration.scene import END_S, PROJECT, READY_S, Rehearsal, has_exited, open_scene
 from tests.repo import Repo
 from tests.waiting import wait_until
@@ -383,3 +383,23 @@ def test_a_prepared_run_names_where_its_state_and_result_are(run: Rehearsal) -> 
         launch.pid_namespace(),
     )
     assert runs.read(intent.run_dir, "snapshot.json") == {"skipped": []}
+
+
+# -- where there is no fork (Windows)
+
+
+def test_the_rest_of_a_sweep_is_a_fresh_interpreter_s(scene: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = dead_run(scene.layout, scene.book).run_id
+    ended: list[int] = []
+
+    def spawn(argv: list[str], *, env: dict[str, str], inherit: tuple[int, ...]) -> None:
+        assert inherit == ()
+        ended.append(subprocess.run(argv, env=env, cwd="/", timeout=60, check=False).returncode)
+
+    monkeypatch.setattr(windows, "spawn_detached", spawn)
+    monkeypatch.delattr(os, "fork")
+    launch.in_background(lambda: ended.append(99), events._SWEEP, scene.layout.worktree, env=scene.env)
+    assert ended == [0]
+    record = runs.final_record(scene.layout.run_dir(run_id))
+    assert record is not None
+    assert record["status"] == "orphaned"

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from git_orch import proc
+from git_orch import proc, windows
+from git_orch.containment import windows as job_objects
 from git_orch.proc import Command, Finished
 from tests.waiting import wait_until
 
@@ -292,3 +295,53 @@ def test_a_detached_program_has_a_session_and_what_it_inherits() -> None:
     assert is_leader
     assert {"0", "1", "2", str(write_end)} < set(descriptors)
     assert len(descriptors) == 5 + len(strays())
+
+
+# -- how it is done on Windows, as far as it is plain Python
+
+
+class Group:
+    """A job object of which the test says what its end does."""
+
+    made: ClassVar[list[str]] = []
+    on_kill: ClassVar[Callable[[], None]] = staticmethod(lambda: None)
+
+    def __init__(self, _process: int) -> None:
+        self.made.append("made")
+
+    def kill(self) -> None:
+        self.made.append("killed")
+        type(self).on_kill()
+
+    def close(self) -> None:
+        self.made.append("closed")
+
+
+@pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch) -> type[Group]:
+    Group.made.clear()
+    monkeypatch.setattr(job_objects, "Group", Group)
+    monkeypatch.setattr(windows, "find_program", lambda name, _path: name)
+    return Group
+
+
+def test_a_program_of_windows_is_read_to_its_end(group: type[Group], tmp_path: Path) -> None:
+    words = ("/bin/sh", "-c", "cat; echo said >&2; exit 3")
+    done = proc._run_windows(proc.Command(argv=words, env=dict(os.environ), stdin=b"given"), 60.0)
+    assert (done.code, done.stdout, done.stderr, done.timed_out) == (3, b"given", b"said\n", False)
+    with open(tmp_path / "out", "wb") as out:
+        done = proc._run_windows(proc.Command(argv=words, env=dict(os.environ), stdout_fd=out.fileno()), 60.0)
+    assert (done.code, done.stdout) == (3, b"")
+    assert group.made == ["made", "closed"] * 2
+
+
+def test_at_its_deadline_all_that_it_started_is_ended(
+    group: type[Group], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    monkeypatch.setattr(group, "on_kill", staticmethod(lambda: fifo.write_bytes(b"")))
+    words = ("/bin/sh", "-c", f"echo first; cat {fifo}")
+    done = proc._run_windows(proc.Command(argv=words, env=dict(os.environ)), 0.2)
+    assert (done.code, done.stdout, done.timed_out) == (-9, b"first\n", True)
+    assert group.made == ["made", "killed", "closed"]

@@ -341,12 +341,9 @@ def test_a_copy_of_the_repository_has_no_say_in_it(scene: Workspace, repo: Repo,
 # -- a lock that cannot be handed down (Windows)
 
 
-def test_a_supervisor_without_a_lock_takes_it_once_it_is_free(
-    scene: Workspace, repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_supervisor_without_a_lock_takes_it_over(scene: Workspace, repo: Repo) -> None:
     intent = order(scene, repo)
-    handed = scene.book.publish(intent)
-    monkeypatch.setattr("time.sleep", lambda _: os.close(handed.fd))
+    os.close(scene.book.publish(intent).fd)
     taken = supervisor._lock_of_ours(scene.book, intent.run_id)
     assert isinstance(taken, registry.Lock)
     assert scene.book.is_held(intent.run_id)
@@ -354,10 +351,7 @@ def test_a_supervisor_without_a_lock_takes_it_once_it_is_free(
     os.close(taken.fd)
 
 
-def test_a_supervisor_without_a_lock_gives_way_to_who_holds_it(
-    scene: Workspace, repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(supervisor, "TAKE_OVER_S", 0.05)
+def test_a_supervisor_without_a_lock_gives_way_to_who_holds_it(scene: Workspace, repo: Repo) -> None:
     intent = order(scene, repo)
     lock = scene.book.publish(intent)
     assert supervisor._lock_of_ours(scene.book, intent.run_id) is None

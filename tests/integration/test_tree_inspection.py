@@ -19,6 +19,7 @@ from git_orch.inspection import Inspection, inspect
 from git_orch.place import Place
 from git_orch.store import Store
 from git_orch.tree import materialize
+from tests.folders_by_path import reach_by_path
 from tests.ordinary_user import as_ordinary_user, open_folder
 from tests.repo import Repo, init_repo
 from tests.scratch import clear_places, layout_of, new_place, store_of, tree_of
@@ -57,11 +58,13 @@ def made(repo: Repo) -> Made:
     return Made(repo)
 
 
-@pytest.fixture(params=["recorded", "clock in doubt", "as the reaper sees it"])
+@pytest.fixture(params=["recorded", "clock in doubt", "as the reaper sees it", "by path"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, made: Made) -> str:
-    """The three ways to look: by the times of change, by content alone, and without the record of the making."""
+    """The ways to look: by the times of change, by content alone, without the record of the making; and as Windows."""
     monkeypatch.setattr(inspections, "_clock_can_be_set", lambda: request.param == "clock in doubt")
     assert made.place.made is not None
+    if request.param == "by path":
+        reach_by_path(monkeypatch)
     if request.param.startswith("as the reaper"):
         made.place.made = None
     else:

@@ -119,6 +119,32 @@ def test_flags_that_a_system_may_lack_come_from_one_place(path: Path) -> None:
     assert named & FLAGS == set()
 
 
+# What Linux alone runs: O_PATH is looked for before it is used.
+ON_LINUX = {"cursor.py": {"open"}}
+BY_FOLDER = {"dir_fd", "src_dir_fd", "dst_dir_fd"}
+ASKED_OF_AT = {"pread", "pwrite", "statvfs"}
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_takes_a_folder_s_descriptor_is_asked_of_at(path: Path) -> None:
+    """`system.at` is os itself where folders have descriptors; os's own would fail on Windows."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "os":
+            takes_folder = not BY_FOLDER.isdisjoint({str(word.arg) for word in node.keywords})
+            if takes_folder or node.func.attr in ASKED_OF_AT:
+                found.add(node.func.attr)
+    assert found == ON_LINUX.get(str(path.relative_to(PACKAGE)), set())
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_folder_is_opened_by_at_alone(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.open" and path.name not in ON_LINUX:
+            assert "FOLDER" not in ast.unparse(node)
+            assert "DIRECTORY" not in ast.unparse(node)
+
+
 # -- what Windows has instead, as far as it is plain Python
 
 

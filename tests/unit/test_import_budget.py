@@ -17,6 +17,7 @@ CHEAP = (
     "attempt",
     "attendance",
     "budget",
+    "by_path",
     "config",
     "containment",
     "cooldown",
