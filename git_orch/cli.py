@@ -312,6 +312,18 @@ def unmute(
     return deciding.unmute(dict(os.environ), session=session)
 
 
+@verb("trust")
+def trust(
+    show: Annotated[bool, typer.Option("--show", help="Print what it holds, and change nothing.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="It counts no more.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Ask nothing.")] = False,
+) -> int:
+    """Let the settings count that this repository shares in orch.toml, as they are now."""
+    from git_orch.commands import trusting
+
+    return trusting.trust(dict(os.environ), show=show, revoke=revoke, yes=yes)
+
+
 @verb("gate")
 def gate(
     revs: Annotated[list[str] | None, typer.Argument(metavar="[REV...]")] = None,

@@ -1,10 +1,11 @@
-"""git's own configuration, read once into frozen settings; `ORCH_*` variables override it.
+"""git's own configuration, read once into frozen settings: `ORCH_*` outweighs it, it outweighs a trusted `orch.toml`.
 
 Unknown keys are kept by name so that a person can be told; a bad value is an error that names its key.
 """
 
 from __future__ import annotations
 
+from git_orch import shared
 from git_orch.errors import UsageError
 from git_orch.git import Git, decode, split_z
 from git_orch.model import THRESHOLDS, UNLIMITED, Budget, Record, ReviewerSettings
@@ -29,7 +30,10 @@ AGENTS = ("claude", "codex", "copilot", "cursor", "gemini", "opencode", "qwen")
 
 
 class Settings(Record):
-    """All settings of part 1, with their defaults (docs/settings has the reasons)."""
+    """All settings, with their defaults (docs/settings has the reasons).
+
+    `untrusted` is the path of an `orch.toml` that counts for nothing, since nobody trusts it as it is.
+    """
 
     enabled: bool = False
     reviewers: tuple[str, ...] = (BUILT_IN,)
@@ -60,6 +64,7 @@ class Settings(Record):
     gate_match: Literal["content", "exact"] = "content"
     git_hooks: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    untrusted: str = ""
 
     def reviewer(self, name: str) -> ReviewerSettings:
         """The settings of one reviewer.
@@ -104,7 +109,28 @@ def read(git: Git, env: Mapping[str, str]) -> Settings:
     done = git.attempt(*words)
     if done.code not in (0, 1):  # 1: there is none
         raise git.failure(words, done)
-    return parse(split_z(done.stdout), env)
+    return with_shared(split_z(done.stdout), env, shared.find(git.cwd or git.git_dir, env))
+
+
+def with_shared(items: list[bytes], env: Mapping[str, str], found: shared.Shared | None) -> Settings:
+    """The settings of git's configuration, and below them those of a shared file that is trusted.
+
+    Raises:
+        UsageError: a value is not what its key takes.
+    """
+    if found is None:
+        return parse(items, env)
+    named = [decode(item).partition("\n")[2] for item in items if item.lower().startswith(b"orch.trust\n")]
+    theirs = shared.trusted_items(found, env, named)
+    if theirs is None:
+        return parse(items, env).replace(untrusted=found.path)
+    # What a person has listed takes the place of the shared list, and is not added to it.
+    own = {_key_of(item) for item in items}
+    return parse([*(item for item in theirs if _key_of(item) not in own), *items], env)
+
+
+def _key_of(item: bytes) -> bytes:
+    return item.partition(b"\n")[0].lower()
 
 
 def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
@@ -130,6 +156,8 @@ def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
         elif key.casefold() in _PLAIN:
             field, convert = _PLAIN[key.casefold()]
             values[field] = convert(key, value)
+        elif key.casefold() == "orch.trust":
+            continue  # `with_shared` has seen to it
         elif key.casefold() in ("orch.reviewers", "orch.review.provide", "orch.githooks"):
             # An empty value drops what wider scopes said, as for git's own lists (credential.helper).
             name = words[-1].casefold()

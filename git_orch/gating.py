@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from git_orch import anchors, decisions, gate, lineage, registry, runs, target
+from git_orch import anchors, decisions, gate, lineage, registry, runs, shared, target
 from git_orch.config import BUILT_IN
 from git_orch.errors import OrchError
 from git_orch.formats import gate as printed
@@ -38,8 +38,10 @@ def policy(settings: Settings) -> Policy:
     """What the settings ask of a commit.
 
     Raises:
-        UsageError: they name a reviewer that there is none of.
+        UsageError: they name a reviewer that there is none of, or a shared file with others in it is not trusted.
     """
+    if settings.untrusted:
+        raise shared.refusal(settings.untrusted)
     reviewers = tuple(settings.reviewer(name) for name in settings.reviewers)
     return Policy(reviewers=reviewers, fail_on=settings.fail_on, exact=settings.gate_match == "exact")
 

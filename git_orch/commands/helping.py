@@ -10,7 +10,7 @@ from git_orch.errors import UsageError
 from git_orch.formats.terminal import Terminal, cells, pad, wrap
 
 _GROUPS = (
-    ("Every day", ("review", "status", "show", "wait", "logs", "stop", "dismiss", "gate", "mute", "unmute")),
+    ("Every day", ("review", "status", "show", "wait", "logs", "stop", "dismiss", "gate", "mute", "unmute", "trust")),
     ("To set up", ("install", "uninstall")),
     ("For programs, and after a crash", ("sweep", "hook", "schema", "help")),
 )

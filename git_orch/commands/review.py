@@ -6,7 +6,7 @@ import os
 import sys
 
 from git_orch import budget, dedup, inbox, kinds, launch, people, report, rubric, runs, target
-from git_orch.commands import following, history, progress, speaking
+from git_orch.commands import following, history, progress, speaking, trusting
 from git_orch.commands.looking import Look
 from git_orch.commands.wait import exit_code
 from git_orch.config import is_agent
@@ -101,6 +101,7 @@ def _job(options: Options, env: dict[str, str]) -> Job:
     if kinds.of(options.kind).whole and not options.pathspec:
         raise UsageError(f"--kind {options.kind}: which document?", f"git orch review --kind {options.kind} PATH")
     workspace = open_at(os.getcwd(), env)
+    trusting.heed(workspace.settings)
     inbox.take_in(workspace)
     order = _order(options, workspace)
     wanted = target.resolve(options.question, workspace)

@@ -85,6 +85,8 @@ def _sentences(seen: Look, newest: Report | None, session: str, has_runs: bool) 
         f"a review {how}, {age(history.age_s(run_id))} ({runs.short(run_id)})" for run_id, how in _live_here(seen)
     ]
     last = f"last reviewed {age(history.age_s(newest.run_id))} ago: {_judgement(newest)}" if newest else ""
+    if seen.settings.untrusted:
+        running.append("orch.toml is not trusted, and counts for nothing: git orch trust")
     none = f"no run of session {session}" if session and not has_runs else ""
     return tuple(filter(None, (*running, last or "not reviewed yet", none, *_mutes(seen))))
 

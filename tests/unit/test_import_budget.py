@@ -76,6 +76,7 @@ CHEAP = (
     "seats",
     "session_name",
     "sessions",
+    "shared",
     "sight",
     "snapshot",
     "store",
