@@ -129,12 +129,18 @@ def _reviewed(scene: Scene, taken: Snapshot) -> Session:
     left_out = _left_out(taken)
     is_seen = left_out in ("", session.left_out)  # an edit that could not be read is told once, never passed over
     session = session.replace(left_out=left_out)
-    if not is_seen or taken.tree_id not in (base.tree_id, session.reviewed_tree_id):
+    if not is_seen or taken.tree_id not in (base.tree_id, _reviewed_tree(scene, session)):
         run_id = _fire(scene, taken, base)
         if run_id:
             session = session.replace(reviewed_tree_id=taken.tree_id, run_ids=(*session.run_ids[-49:], run_id))
     sessions.write(scene.layout.durable, session)
     return session
+
+
+def _reviewed_tree(scene: Scene, session: Session) -> str:
+    """The tree that the session's last run looks at, or has; "" where that gave way, so that nobody has seen it."""
+    last = runs.final_record(scene.layout.run_dir(session.run_ids[-1])) if session.run_ids else None
+    return "" if last is not None and last.get("status") == "superseded" else session.reviewed_tree_id
 
 
 def _left_out(taken: Snapshot) -> str:

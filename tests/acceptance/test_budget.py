@@ -134,6 +134,26 @@ def test_the_same_tree_after_a_prompt_is_reviewed_as_well(project: Project, agen
     assert len(calls(bin_folder)) == 1
 
 
+def test_a_turn_without_an_edit_has_the_work_of_the_one_before_reviewed(
+    project: Project, agent: Client, bin_folder: Path
+) -> None:
+    """The person asked what it had done, 5 s after it had done it."""
+    agent(settle=FAR)
+    project.fire("session-start")
+    project.edit("three = 3\n")
+    project.fire()
+    queued(project)
+    project.fire("user-prompt-submit")
+    project.settle()
+    project.set("orch.settle", "1ms")
+    project.fire()
+    record = project.ended()
+    assert (record["verdict"], len(project.runs)) == ("pass", 2)
+    project.fire()  # and once is enough
+    project.settle()
+    assert (len(project.runs), len(calls(bin_folder))) == (2, 1)
+
+
 def test_a_prompt_of_another_session_supersedes_nothing(project: Project, agent: Client) -> None:
     agent(settle=FAR)
     project.fire()
@@ -291,6 +311,20 @@ def test_a_client_that_keeps_to_a_price_is_told_what_is_left(project: Project, a
     assert seen["argv"][seen["argv"].index("--max-budget-usd") + 1] == "0.30"
     ledger = budget.read(durable(project))
     assert budget.paid(ledger.day()) == pytest.approx(0.29)  # what it cost, not what it was given
+
+
+def test_the_calls_of_one_review_share_its_price(project: Project, agent: Client, bin_folder: Path, orch: Orch) -> None:
+    agent()
+    project.set("orch.budget.reviewUsd", "0.20")
+    for number in range(4):
+        project.edit("".join(f"v{line} = {line}\n" for line in range(9000)), f"big{number}.py")
+    assert orch("review").returncode == 5
+    given = [seen["argv"][seen["argv"].index("--max-budget-usd") + 1] for seen in calls(bin_folder)]
+    assert given == ["0.20", "0.11"]  # each cost 0.09; what is left would buy no answer
+    claude = reviewer_of(project.record(project.last), "claude")
+    assert "the $0.20 of a review are spent" in claude["reason"]
+    (spending,) = budget.read(durable(project)).spendings
+    assert spending.usd == pytest.approx(0.18)
 
 
 def test_no_price_is_told_where_none_is_set(project: Project, agent: Client, bin_folder: Path) -> None:

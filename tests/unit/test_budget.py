@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from git_orch import budget
+from git_orch import budget, locks
 from git_orch.budget import Denied, Granted
 from git_orch.model import UNLIMITED, Budget
 
@@ -92,6 +94,31 @@ def test_a_call_is_given_no_more_than_what_is_left(durable: str) -> None:
     granted = ask(durable, "r3/claude", limits=limits)
     assert isinstance(granted, Granted)
     assert granted.usd == pytest.approx(0.9)
+
+
+def test_who_asks_while_another_is_at_the_ledger_sees_what_that_one_wrote(
+    durable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two for the last place: the order is forced, and the second waits at the lock."""
+    fill(durable, 1, at=NOON - 60)
+    other = locks.open_lockable(f"{durable}/{budget.LOCK}", 0)
+    assert locks.exclusive(other)
+    real, is_asking = locks.exclusive, threading.Event()
+
+    def exclusive(fd: int, *, wait: bool = False) -> bool:
+        is_asking.set()
+        return real(fd, wait=wait)
+
+    monkeypatch.setattr(locks, "exclusive", exclusive)
+    answers: list[Granted | Denied] = []
+    second = threading.Thread(target=lambda: answers.append(ask(durable, "r2/claude", limits=Budget(hour=2))))
+    second.start()
+    assert is_asking.wait(10)
+    with open(f"{durable}/{budget.FILE}", "ab") as file:
+        file.write(json.dumps({"id": "r1/claude", "at": NOON, "usd": 1.0}).encode() + b"\n")
+    os.close(other)
+    second.join(10)
+    assert answers == [Denied(reason="2 of 2 agent reviews this hour; next at 12:59")]
 
 
 def test_nothing_is_set_aside_for_a_client_that_keeps_to_no_price(durable: str) -> None:
