@@ -73,9 +73,9 @@ def parse(text: str) -> Node:
     Raises:
         NotJson: it holds none.
     """
-    bare = _bare(text)
+    plain = bare(text)
     try:
-        value = json.loads(bare, parse_constant=_refuse)
+        value = json.loads(plain, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise NotJson(f"line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
@@ -83,7 +83,7 @@ def parse(text: str) -> Node:
     if not isinstance(value, dict):
         raise NotJson("it holds no object")
     try:
-        return _node(list(_TOKEN.finditer(bare))[::-1])
+        return _node(list(_TOKEN.finditer(plain))[::-1])
     except RecursionError as error:
         raise NotJson("it is nested too deeply") from error
 
@@ -95,11 +95,11 @@ def check(text: str, *, comments: bool) -> None:
         NotJson: it is not.
     """
     parse(text)
-    if not comments and _bare(text) != text:
+    if not comments and bare(text) != text:
         raise NotJson("it holds comments, which JSON has not")
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """The text with each comment blanked, so that all else stands where it stood."""
 
     def blank(found: re.Match[str]) -> str:
@@ -214,7 +214,7 @@ def remove(text: str, holder: Node, member: Member) -> str:
     if place == 0:
         return text[: member.start] + text[holder.members[1].start :]
     before = holder.members[place - 1].end
-    comma = _bare(text).index(",", before)
+    comma = bare(text).index(",", before)
     remark = text[before:comma] + text[comma + 1 : member.start].rstrip()
     return text[:before] + (remark if remark.strip() else "") + text[member.end :]
 
@@ -231,7 +231,7 @@ def _inside(text: str, holder: Node, inner: str) -> str:
 def _remark_after(text: str, place: int) -> str:
     """The comment that ends the line on which a member ends, with the space before it; "" where there is none."""
     line = text[place:].partition("\n")[0].rstrip("\r")
-    return line if line.strip() and not _bare(line).strip() else ""
+    return line if line.strip() and not bare(line).strip() else ""
 
 
 def _gap_before(text: str, place: int) -> str:

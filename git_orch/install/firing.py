@@ -78,24 +78,63 @@ def fire(
         launcher.set_fired(env, fired)
 
 
-def fire_commit(block: str, env: Mapping[str, str], *, timeout_s: float = REVIEW_TIMEOUT_S) -> Fired | Misfired:
-    """A fault was committed in a scratch repository with this post-commit hook, which is gone by now; how it went."""
+def fire_git(
+    hooks: Mapping[str, str], env: Mapping[str, str], *, timeout_s: float = REVIEW_TIMEOUT_S
+) -> dict[str, Fired | Misfired]:
+    """In a scratch repository with these hooks of git's a fault was committed, and pushed where there is a pre-push.
+
+    The commit's review has to find the fault, and the push has to stop. Nothing is left of it.
+    """
     try:
         with _scratch(env) as scratch:
             repository, sealed = os.path.join(scratch, "repository"), _sealed(scratch, env, "")
             git = _make_repository(repository, sealed)
-            git.run("config", "orch.gitHooks", "post-commit")
-            hook = os.path.join(repository, ".git", "hooks", "post-commit")
-            os.makedirs(os.path.dirname(hook), exist_ok=True)
-            _write(hook, block.encode())
-            os.chmod(hook, 0o700)
-            _write(os.path.join(repository, _FILE), _FAULT)
-            start = time.monotonic()
-            git.run("commit", "--quiet", "--all", "--message", "planted")
-            took_ms = round((time.monotonic() - start) * 1000)
-            return _verdict(layout.locate(repository, sealed), sealed, timeout_s) or Fired(answer_ms=took_ms)
+            git.run("config", "orch.gitHooks", " ".join(hooks))
+            for event, text in hooks.items():
+                _write_hook(os.path.join(repository, ".git", "hooks", event), text)
+            committed = _commit(repository, sealed, timeout_s)
+            found: dict[str, Fired | Misfired] = {"post-commit": committed}
+            if "pre-push" in hooks:
+                found["pre-push"] = _push(repository, scratch, sealed) if isinstance(committed, Fired) else committed
+            return found
     except (OSError, OrchError) as error:
-        return Misfired(reason=str(error))
+        return {event: Misfired(reason=str(error)) for event in hooks}
+
+
+def _write_hook(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    _write(path, text.encode())
+    os.chmod(path, 0o700)
+
+
+def _with_hooks(repository: str, env: Mapping[str, str], *words: str) -> proc.Finished:
+    """Git as a person runs it: `Git` runs no hooks."""
+    own = {**env, "GIT_AUTHOR_NAME": "git-orch", "GIT_AUTHOR_EMAIL": "git-orch@localhost"}
+    own |= {"GIT_COMMITTER_NAME": "git-orch", "GIT_COMMITTER_EMAIL": "git-orch@localhost"}
+    return proc.run(["git", "-C", repository, *words], env=own, timeout_s=REVIEW_TIMEOUT_S)
+
+
+def _commit(repository: str, env: Mapping[str, str], timeout_s: float) -> Fired | Misfired:
+    _write(os.path.join(repository, _FILE), _FAULT)
+    start = time.monotonic()
+    done = _with_hooks(repository, env, "commit", "--quiet", "--all", "--message", "planted")
+    if done.code != 0 or done.timed_out:
+        return Misfired(reason=f"a commit ended with status {done.code}")
+    took_ms = round((time.monotonic() - start) * 1000)
+    return _verdict(layout.locate(repository, env), env, timeout_s) or Fired(answer_ms=took_ms)
+
+
+def _push(repository: str, scratch: str, env: Mapping[str, str]) -> Fired | Misfired:
+    """Whether a push of the fault is stopped."""
+    remote = os.path.join(scratch, "remote.git")
+    Git(env=dict(env), cwd=scratch).run("init", "--quiet", "--bare", "--template=", remote)
+    start = time.monotonic()
+    done = _with_hooks(repository, env, "push", "--quiet", remote, "HEAD:refs/heads/main")
+    if done.timed_out:
+        return Misfired(reason=f"a push was not back after {REVIEW_TIMEOUT_S:.0f} s")
+    if done.code == 0:
+        return Misfired(reason="a push of a blocking finding went out")
+    return Fired(answer_ms=round((time.monotonic() - start) * 1000))
 
 
 def _play(scratch: str, env: Mapping[str, str], client: Client, line: Lines, timeout_s: float) -> Fired | Misfired:
