@@ -296,7 +296,7 @@ STATUS = StatusView(
             mark="unreviewed",
         ),
     ),
-    hooks="hooks: on; stop fired 14 s ago, session-start fired 2 h ago",
+    hooks="hooks: on; claude fired 14 s ago, codex fired 2 h ago",
 )
 # What there is room for, and nobody fills in yet: the present tree, findings that have moved, the gate, the money.
 STATUS_WHOLE = STATUS.replace(
