@@ -358,6 +358,17 @@ verb("install")(install.install)
 verb("uninstall")(install.uninstall)
 
 
+@verb("doctor")
+def doctor(format_name: TextOrJson = "text", as_json: AsJson = False) -> int:
+    """Fire each installed hook in a scratch repository; tell which file git runs, what is untrusted, what is missing.
+
+    Exit status: 0 where nothing is broken, else 1. It repairs nothing and leaves nothing behind.
+    """
+    from git_orch.commands import doctor as command
+
+    return command.doctor(dict(os.environ), as_json=helping.is_json(format_name, as_json))
+
+
 @verb("hook")
 def hook(
     event: Annotated[str, typer.Argument(metavar="EVENT")] = "",

@@ -349,6 +349,16 @@ def _reviewer_key(reviewers: dict[str, Json], name: str, key: str, value: str, u
     reviewers.setdefault(name, {})[field] = convert(whole, value)
 
 
+def plain_keys() -> list[str]:
+    """The settings that have no name of a user's in them, in small letters."""
+    return [*_PLAIN, "orch.reviewers", "orch.review.provide", "orch.githooks"]
+
+
+def reviewer_keys() -> list[str]:
+    """What can be set of a reviewer."""
+    return list(_OF_A_REVIEWER)
+
+
 def _perhaps(name: str, known: Mapping[str, object]) -> str:
     """What to say where a known name is one slip away: `; did you mean claude?`."""
     import difflib  # only on the way to an error

@@ -75,7 +75,7 @@ def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> int:
     if not settings.enabled:
         return 0
     place = layout.locate(cwd, own, orch_dir=settings.directory)
-    launcher.note_fired(own, fired.event)
+    launcher.note_fired(own, fired.event, fired.client)
     if fired.event == dialects.PROMPT:
         quiet.disturb(place.durable, session_name.of(fired.client, fired.session_id, place.worktree))
     if not place.worktree or (fired.event == dialects.PROMPT and not _has_news(place, fired)):

@@ -5,91 +5,125 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from git_orch import config, git, layout, proc
+from git_orch import config, git, layout
 from git_orch.commands import speaking
 from git_orch.config import BUILT_IN
 from git_orch.errors import EnvironmentProblem, UsageError
 from git_orch.formats.terminal import Terminal, wrap
 from git_orch.formats.words import plural
-from git_orch.install import claude, firing, gitconfig, installation, launcher, removal
+from git_orch.install import clients, finding, firing, gitconfig, githooks, installation, launcher, receipts, removal
 from git_orch.install.changes import Change, Plan
-from git_orch.install.claude import Scope
+from git_orch.install.clients import CLIENTS, Client, Scope
 from git_orch.install.firing import Fired, Misfired
 from git_orch.install.installation import Offer, Wish
 from git_orch.install.removal import Leaving
 from git_orch.layout import Layout
+from git_orch.model import Record
 
-CLIENTS = (claude.NAME,)
 _WIDTH = 71
-_VERSION_TIMEOUT_S = 5.0
 
 
-def install(scope: Scope, reviewers: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
-    """The hooks are in the settings of that scope, this repository is switched on, and both were tried.
+class Answers(Record):
+    """The wish, and whether a push is to wait at the gate too."""
+
+    wish: Wish
+    gate: bool = False
+
+
+class Asked(Record):
+    """What was typed: a client or "" for the one in use, the scope, the reviewers; what may be done without asking."""
+
+    client: str = ""
+    scope: Scope = "user"
+    reviewers: tuple[str, ...] = ()
+    ask: bool = True
+    dry_run: bool = False
+    tracked: bool = False
+
+
+def install(asked: Asked) -> None:
+    """The hooks are in a client's settings, this repository is switched on, and both were tried.
 
     Raises:
         UsageError: a reviewer is not known, or a person would have to be asked and there is no terminal.
         EnvironmentProblem: a file cannot be written (nothing is changed), or the hook does not work here.
     """
-    if ask and not dry_run and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    ask = asked.ask and not asked.dry_run
+    if ask and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("install asks before it writes, and here is no terminal", "git orch install --yes")
     place = layout.locate(os.getcwd(), os.environ)
-    wished = Wish(scope=scope, reviewers=_with_built_in(reviewers))
-    _print_found(place)
-    wish = _ask(wished, place) if ask and not dry_run else wished
-    if wish is None:
+    found = finding.versions(os.environ)
+    name = asked.client or finding.proposed(found, os.environ)
+    wish = Wish(
+        client=clients.known(name).name,
+        scope=asked.scope,
+        reviewers=_with_built_in(asked.reviewers),
+        tracked=asked.tracked,
+    )
+    _print_found(place, found, name)
+    answers = _ask(wish, place, found) if ask else Answers(wish=wish)
+    if answers is None:
         speaking.line("nothing was written")
         return
-    plan = installation.plan(wish, place, os.environ)
+    plan = installation.plan(answers.wish, place, os.environ)
     _print_plan(plan, place)
-    if dry_run:
+    if asked.dry_run:
         _print_notes(plan.notes)
         speaking.line("nothing was written (--dry-run)")
         return
-    _carry_out(wish, place)
+    _carry_out(answers, place)
 
 
-def uninstall(scope: Scope | None, *, everywhere: bool, dry_run: bool) -> None:
-    """The hooks are gone: from one scope, from all repositories, or (neither) from this repository.
+def uninstall(names: tuple[str, ...], scope: Scope | None, *, everywhere: bool, dry_run: bool) -> None:
+    """The hooks of these clients are gone: from one scope, from all repositories, or (neither) from this one.
+
+    Where no client is named, git's own hooks go as well.
 
     Raises:
         EnvironmentProblem: a file cannot be written; nothing is changed.
     """
-    leaving = Leaving(scope=scope, everywhere=everywhere)
+    for name in names:
+        clients.known(name)
+    leaving = Leaving(scope=scope, everywhere=everywhere, clients=names)
     place = _place_or_none(leaving)
+    of_git = [] if names or scope else _git_places(place, everywhere=everywhere)
+    leave_git = githooks.removal_plan if dry_run else githooks.uninstall
     leave = removal.plan if dry_run else removal.uninstall
-    plan = leave(leaving, place, os.environ)
-    for change in plan.changes:
+    plans = [*(leave_git(there, os.environ) for there in of_git), leave(leaving, place, os.environ)]
+    changes = tuple(change for plan in plans for change in plan.changes)
+    for change in changes:
         _say("would remove" if dry_run else "removed", _shown(change.path, place), change.what)
-    if plan.changes and plan.launcher and not dry_run:
-        _say("removed", _shown(plan.launcher, place), "the launcher")
-    _print_notes(plan.notes)
-    speaking.line("nothing was changed (--dry-run)" if dry_run else _about_removal(plan.changes))
+    if changes and any(plan.launcher for plan in plans) and not dry_run:
+        _say("removed", _shown(launcher.path(os.environ), place), "the launcher")
+    _print_notes(dict.fromkeys(note for plan in plans for note in plan.notes))
+    speaking.line("nothing was changed (--dry-run)" if dry_run else _about_removal(changes))
 
 
-def print_line(event: str) -> None:
+def _git_places(place: Layout | None, *, everywhere: bool) -> list[Layout]:
+    """The repositories whose own hooks are to be left: this one, or all in which we have put any."""
+    found = {place.common_dir: place} if place else {}
+    for receipt in receipts.load(os.environ).values() if everywhere else ():
+        is_of_git = receipt.kind == "git-hook" or githooks.SETTING in receipt.settings
+        if is_of_git and receipt.common_dir not in found and os.path.isdir(receipt.common_dir):
+            top = receipt.common_dir.removesuffix("/.git")
+            found[receipt.common_dir] = layout.locate(top, os.environ)
+    return list(found.values())
+
+
+def print_line(event: str, name: str) -> None:
     """The hook's command line for the event, on standard output.
 
     Raises:
         UsageError: there is no such event.
     """
+    client = clients.known(name or "claude")
     for known in launcher.EVENTS:
-        if known == event:
-            speaking.line(launcher.line(known))
+        if event in (known, *(theirs for theirs, ours in client.events.items() if ours == known)):
+            speaking.line(client.line(known))
             return
     raise UsageError(f"no event `{event}` ({' '.join(launcher.EVENTS)})")
-
-
-def check_client(client: str) -> None:
-    """The client is one whose hooks we know.
-
-    Raises:
-        UsageError: it is not.
-    """
-    if client not in CLIENTS:
-        raise UsageError(f"no client `{client}` here ({' '.join(CLIENTS)})")
 
 
 def scope_of(*, user: bool, project: bool, local: bool) -> Scope | None:
@@ -98,7 +132,7 @@ def scope_of(*, user: bool, project: bool, local: bool) -> Scope | None:
     Raises:
         UsageError: more than one was.
     """
-    chosen = [scope for scope, given in zip(claude.SCOPES, (user, project, local), strict=True) if given]
+    chosen = [scope for scope, given in zip(clients.SCOPES, (user, project, local), strict=True) if given]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} are two places", "choose one of them")
     return chosen[0] if chosen else None
@@ -123,15 +157,16 @@ def _place_or_none(leaving: Leaving) -> Layout | None:
         return None
 
 
-def _ask(wish: Wish, place: Layout) -> Wish | None:
+def _ask(wish: Wish, place: Layout, found: Mapping[str, str]) -> Answers | None:
     """The wish as a person at the terminal completes it; None where they want no hooks."""
     speaking.line("")
-    if not _yes(f"1 Review after each turn of  {claude.NAME}"):
+    if not _yes(f"1 Review after each turn of  {wish.client}"):
         return None
-    if wish.reviewers:
-        return wish
-    settings = config.read(place.git(os.environ), os.environ)
-    return wish.replace(reviewers=_ask_reviewers(installation.offers(settings), settings.reviewers))
+    if not wish.reviewers:
+        settings = config.read(place.git(os.environ), os.environ)
+        offers = installation.offers(settings, list(found), wish.client)
+        wish = wish.replace(reviewers=_ask_reviewers(offers, settings.reviewers))
+    return Answers(wish=wish, gate=_yes("3 Stop a push that has blocking findings?", usual=False))
 
 
 def _ask_reviewers(offers: tuple[Offer, ...], present: tuple[str, ...]) -> tuple[str, ...]:
@@ -151,10 +186,12 @@ def _ask_reviewers(offers: tuple[Offer, ...], present: tuple[str, ...]) -> tuple
         speaking.line(f"    {' '.join(words)} is none of {' '.join(numbers)}")
 
 
-def _yes(question: str) -> bool:
+def _yes(question: str, *, usual: bool = True) -> bool:
     while True:
-        answer = _answer("Y/n", question).casefold()
-        if answer in ("", "y", "yes"):
+        answer = _answer("Y/n" if usual else "y/N", question).casefold()
+        if not answer:
+            return usual
+        if answer in ("y", "yes"):
             return True
         if answer in ("n", "no"):
             return False
@@ -177,33 +214,39 @@ def _answer(choices: str, question: str) -> str:
 # -- doing it
 
 
-def _carry_out(wish: Wish, place: Layout) -> None:
+def _carry_out(answers: Answers, place: Layout) -> None:
+    wish, client = answers.wish, CLIENTS[answers.wish.client]
     plan = installation.install(wish, place, os.environ)
-    for change in plan.changes:
+    made = githooks.install(githooks.EVENTS, place, os.environ) if answers.gate else Plan()
+    for change in (*plan.changes, *made.changes):
         _say("wrote", _shown(change.path, place), change.what)
     if not plan.changes:
         speaking.line("there   all of it is installed already")
-    outcome = firing.fire(os.environ)
+    stop = next(name for name, event in client.events.items() if event == "stop")
+    outcome = firing.fire(os.environ, client=client)
     match outcome:
         case Fired(answer_ms=answer_ms):
-            speaking.line(f"fired   Stop in a scratch repository: back in {answer_ms} ms, found the planted fault")
+            speaking.line(f"fired   {stop} in a scratch repository: back in {answer_ms} ms, found the planted fault")
         case Misfired(reason=reason):
-            speaking.line(f"fired   Stop in a scratch repository: {_clean(reason)}")
-    _print_notes((*plan.notes, *installation.overruled(wish, place, os.environ)))
+            speaking.line(f"fired   {stop} in a scratch repository: {_clean(reason)}")
+    _print_notes((*plan.notes, *made.notes, *installation.overruled(wish, place, os.environ)))
+    way_out = "git orch uninstall" if client.name == "claude" else f"git orch uninstall {client.name}"
     if isinstance(outcome, Misfired):
-        raise EnvironmentProblem("the hook is written, but does not work here", "git orch uninstall takes it out again")
-    speaking.line(_about_sessions(wish.scope, plan, place))
+        raise EnvironmentProblem("the hook is written, but does not work here", f"{way_out} takes it out again")
+    speaking.line(_about_sessions(client, wish.scope, plan, place))
     speaking.line("\n  git orch status        what it did last")
     speaking.line("  git orch uninstall     takes it all back, byte for byte")
 
 
-def _about_sessions(scope: Scope, plan: Plan, place: Layout) -> str:
+def _about_sessions(client: Client, scope: Scope, plan: Plan, place: Layout) -> str:
+    # Claude Code watches its files; of the others it is not known.
+    now = client.name == "claude"
+    where = "that run now" if scope == "user" else "that run here"
+    begin = f"Sessions {where} load it at once." if now else f"{client.title} loads it when it is started anew."
     if scope == "user":
-        return "Sessions that run now load it at once. Nothing was written into your work tree."
-    written = [_shown(change.path, place) for change in plan.changes if change.kind == "claude"]
-    return "Sessions that run here load it at once." + (
-        f" Written into your work tree: {' '.join(written)}" if written else ""
-    )
+        return f"{begin} Nothing was written into your work tree."
+    written = [_shown(change.path, place) for change in plan.changes if change.kind == client.name]
+    return begin + (f" Written into your work tree: {' '.join(written)}" if written else "")
 
 
 def _about_removal(changes: tuple[Change, ...]) -> str:
@@ -217,31 +260,22 @@ def _about_removal(changes: tuple[Change, ...]) -> str:
 # -- showing it
 
 
-def _print_found(place: Layout) -> None:
+def _print_found(place: Layout, found: Mapping[str, str], name: str) -> None:
     tracked = git.split_z(place.git(os.environ).attempt("ls-files", "-z").stdout) if place.worktree else []
-    speaking.line(f"Found   {_client_found()}")
+    there = ", ".join(f"{each} {_clean(version)}".strip() for each, version in found.items())
+    missing = "" if name in found else f"no {name} on PATH; the hooks wait for it"
+    beside = finding.hook_managers(place)
+    managers = f"{', '.join(beside)} here" if beside else "no husky, lefthook or pre-commit"
+    speaking.line("Found   " + "; ".join(filter(None, (there, missing, managers))))
     speaking.line(f"Here    {_shown(place.worktree or place.common_dir, None)}, {plural(len(tracked), 'file')}")
-
-
-def _client_found() -> str:
-    """The client with its version, as it says itself."""
-    program = proc.find_program(claude.NAME, os.environ.get("PATH", os.defpath))
-    if program is None:
-        return f"no {claude.NAME} on PATH; the hooks wait for it"
-    try:
-        done = proc.run([program, "--version"], env=git.without_git(os.environ), timeout_s=_VERSION_TIMEOUT_S)
-    except OSError:
-        return claude.NAME
-    words = done.stdout.decode("utf-8", "replace").split()
-    return f"{claude.NAME} {_clean(words[0])}" if words and done.code == 0 else claude.NAME
 
 
 def _print_plan(plan: Plan, place: Layout) -> None:
     """Each file, and word for word what comes into it."""
     for change in plan.changes:
         speaking.line(f"writes  {_shown(change.path, place)}")
-        if change.kind == "claude":
-            for name, groups in claude.entries().items():
+        if change.kind in CLIENTS:
+            for name, groups in CLIENTS[change.kind].entries().items():
                 speaking.line(f'          "{name}": {json.dumps(groups)}')
         elif change.receipt:
             for key in (gitconfig.ENABLED, gitconfig.REVIEWERS):

@@ -171,8 +171,11 @@ def _hooks(seen: Look) -> str:
     gate = "; pre-push gate on" if "pre-push" in seen.settings.git_hooks else ""
     if not seen.settings.enabled:
         return f"hooks: off in this repository{gate}"
-    fired = sorted(launcher.last_fired(seen.env).items(), key=lambda item: -item[1])
-    told = [f"{event} fired {age(time.time() - at)} ago" for event, at in fired]
+    latest: dict[str, float] = {}
+    for (client, _), at in launcher.last_fired(seen.env).items():
+        latest[client] = max(at, latest.get(client, 0.0))
+    ordered = sorted(latest.items(), key=lambda item: -item[1])
+    told = [f"{client} fired {age(time.time() - at)} ago" for client, at in ordered]
     return f"hooks: on; {', '.join(told) if told else 'none has fired yet'}{gate}"
 
 

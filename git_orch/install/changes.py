@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterator, Mapping
 
 from git_orch.errors import EnvironmentProblem, OrchError
-from git_orch.install import claude, edit, files, receipts
+from git_orch.install import edit, files, hooksfile, receipts
+from git_orch.install.clients import Client
 from git_orch.install.receipts import Receipt
 from git_orch.model import Record
-
-HOOKS = ", ".join(claude.EVENTS)
 
 
 class Change(Record):
@@ -114,7 +113,7 @@ def about(path: str) -> Iterator[None]:
         ) from error
 
 
-def settings_without(raw: bytes | None, receipt: Receipt | None) -> bytes | None:
+def settings_without(raw: bytes | None, receipt: Receipt | None, client: Client) -> bytes | None:
     """The settings as they would be if we had never been there: byte for byte where nobody edited them since.
 
     Raises:
@@ -123,8 +122,8 @@ def settings_without(raw: bytes | None, receipt: Receipt | None) -> bytes | None
     if raw is None:
         return None
     if receipt is None:
-        return claude.take_out(raw)
+        return hooksfile.take_out(raw, client)
     if receipt.fits(raw):
         return receipt.original
-    bare = claude.take_out(raw, claude.keys_of(receipt.original or b""))
-    return receipt.original if claude.is_empty(receipt.original or b"") and claude.is_empty(bare) else bare
+    bare = hooksfile.take_out(raw, client, hooksfile.keys_of(receipt.original or b""))
+    return receipt.original if hooksfile.is_empty(receipt.original) and hooksfile.is_empty(bare) else bare

@@ -1,7 +1,8 @@
 """A person's JSON file, changed in one place and otherwise left byte for byte: indentation, order, line ends, BOM.
 
 A parser that gives back values forgets how they were written, so this one keeps where each value stands in the text.
-What is put in goes to the end of its object or array, so that taking it out again leaves what was there.
+What is put in goes to the end of its object or array, so that taking it out again leaves what was there. Comments stay
+where they are; whether a client reads them is its own matter.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from git_orch.model import Record
 
 BOM = b"\xef\xbb\xbf"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-_COMMENT = re.compile(r"^\s*(//|/\*)|[,{\[]\s*(//|/\*)", re.MULTILINE)
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _UNIT = "  "
 
 
@@ -67,25 +68,45 @@ def encode(text: str, like: bytes) -> bytes:
 
 
 def parse(text: str) -> Node:
-    """The object that the text holds.
+    """The object that the text holds; comments count as white space.
 
     Raises:
-        NotJson: it holds none, or comments.
+        NotJson: it holds none.
     """
+    plain = bare(text)
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(plain, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        if _COMMENT.search(text):
-            raise NotJson("it holds comments, which JSON has not") from error
         raise NotJson(f"line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise NotJson("it is not JSON") from error
     if not isinstance(value, dict):
         raise NotJson("it holds no object")
     try:
-        return _node(list(_TOKEN.finditer(text))[::-1])
+        return _node(list(_TOKEN.finditer(plain))[::-1])
     except RecursionError as error:
         raise NotJson("it is nested too deeply") from error
+
+
+def check(text: str, *, comments: bool) -> None:
+    """The text is one object, with comments only where its reader takes them.
+
+    Raises:
+        NotJson: it is not.
+    """
+    parse(text)
+    if not comments and bare(text) != text:
+        raise NotJson("it holds comments, which JSON has not")
+
+
+def bare(text: str) -> str:
+    """The text with each comment blanked, so that all else stands where it stood."""
+
+    def blank(found: re.Match[str]) -> str:
+        word = found.group()
+        return word if word.startswith('"') else re.sub(r"[^\r\n]", " ", word)
+
+    return _STRING_OR_COMMENT.sub(blank, text)
 
 
 def _refuse(name: str) -> None:
@@ -147,7 +168,7 @@ def style_of(text: str, root: Node) -> Style:
     tight = text[first.node.start - 1] == ":"
     return Style(
         newline=newline,
-        unit=("\n" in gap and gap.rpartition("\n")[2]) or _UNIT,
+        unit=("\n" in gap and _indent_of_line(text, first.start)) or _UNIT,
         colon=":" if tight else ": ",
         comma="," if tight else ", ",
         lines="\n" in gap,
@@ -171,22 +192,31 @@ def add(text: str, holder: Node, value: object, *, key: str | None = None) -> st
             put = "," + style.newline + indent + name + style.render(value, indent)
         else:
             put = style.comma + name + style.render(value, None)
-        return text[: last.end] + put + text[last.end :]
+        remark = _remark_after(text, last.end) if style.newline in put else ""
+        rest = text[last.end + len(remark) :]
+        return text[: last.end] + put[:1] + remark + put[1:] + rest
     if not style.lines:
         return _inside(text, holder, name + style.render(value, None))
+    remark = text[holder.start + 1 : holder.end - 1].rstrip()
     outer = _indent_of_line(text, holder.start)
     inner = style.newline + outer + style.unit
-    return _inside(text, holder, inner + name + style.render(value, outer + style.unit) + style.newline + outer)
+    return _inside(
+        text, holder, remark + inner + name + style.render(value, outer + style.unit) + style.newline + outer
+    )
 
 
 def remove(text: str, holder: Node, member: Member) -> str:
     """The text without one member of an object or array, and without the comma and the space that it took."""
     place = holder.members.index(member)
     if len(holder.members) == 1:
-        return _inside(text, holder, "")
+        left = text[holder.start + 1 : member.start] + text[member.end : holder.end - 1]
+        return _inside(text, holder, left if left.strip() else "")  # a comment stays
     if place == 0:
         return text[: member.start] + text[holder.members[1].start :]
-    return text[: holder.members[place - 1].end] + text[member.end :]
+    before = holder.members[place - 1].end
+    comma = bare(text).index(",", before)
+    remark = text[before:comma] + text[comma + 1 : member.start].rstrip()
+    return text[:before] + (remark if remark.strip() else "") + text[member.end :]
 
 
 def replace(text: str, node: Node, value: object) -> str:
@@ -196,6 +226,12 @@ def replace(text: str, node: Node, value: object) -> str:
 
 def _inside(text: str, holder: Node, inner: str) -> str:
     return text[: holder.start + 1] + inner + text[holder.end - 1 :]
+
+
+def _remark_after(text: str, place: int) -> str:
+    """The comment that ends the line on which a member ends, with the space before it; "" where there is none."""
+    line = text[place:].partition("\n")[0].rstrip("\r")
+    return line if line.strip() and not bare(line).strip() else ""
 
 
 def _gap_before(text: str, place: int) -> str:

@@ -205,6 +205,15 @@ def running(layout: Layout, env: Mapping[str, str]) -> dict[Event, str]:
     return found
 
 
+def lines_of(path: str, event: Event) -> str:
+    """What stands for us in the hook that `running` named: a script of its own, which does our part alone."""
+    raw = files.read(path) if os.path.isabs(path) else None
+    _, found, tail = (raw or b"").partition(BEGIN.encode())
+    if not found:  # a line that a person has put there, or a configuration
+        return f"#!/bin/sh\n{line(event)}\n"
+    return f"#!/bin/sh\n{BEGIN}{decode(tail.partition(END.encode())[0])}{END}\n"
+
+
 # -- a file
 
 

@@ -1,4 +1,4 @@
-"""What `git orch install` changes: one settings file of the client, the repository's configuration, the launcher.
+"""What `git orch install` changes: one settings file of a client, the repository's configuration, the launcher.
 
 The plan is made again under the lock, so that of two at once the second sees what the first has done.
 """
@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from git_orch import config
 from git_orch.config import Settings
 from git_orch.errors import EnvironmentProblem
-from git_orch.install import claude, files, gitconfig, launcher, receipts
-from git_orch.install.changes import HOOKS, Change, Plan, about, carry_out, settings_without
-from git_orch.install.claude import Scope
+from git_orch.git import Git
+from git_orch.install import claude, clients, files, gitconfig, hooksfile, launcher, receipts
+from git_orch.install.changes import Change, Plan, about, carry_out, settings_without
+from git_orch.install.clients import Client, Scope
 from git_orch.install.receipts import Receipt
 from git_orch.key import digest, state_dir
 from git_orch.layout import Layout
 from git_orch.model import Record, ReviewerSettings
 
+REVIEWS_AN_HOUR = 12
+
 
 class Wish(Record):
-    """What a person wants: hooks in the settings of that scope; `reviewers` is empty where none were chosen."""
+    """What a person wants: a client's hooks in its settings of that scope; no `reviewers` where none were chosen.
+
+    `tracked`: whether a settings file that git tracks may be edited too.
+    """
 
     scope: Scope = "user"
     reviewers: tuple[str, ...] = ()
+    client: str = claude.NAME
+    tracked: bool = False
 
 
 class Offer(Record):
@@ -35,10 +43,22 @@ class Offer(Record):
     meaning: str
 
 
-def offers(settings: Settings) -> tuple[Offer, ...]:
-    """The reviewers that can be chosen here, in the order of the settings."""
-    commands = [reviewer for reviewer in settings.defined if reviewer.command]
-    return tuple(Offer(name=reviewer.name, meaning=_meaning(reviewer)) for reviewer in commands)
+def offers(settings: Settings, found: Sequence[str] = (), client: str = "") -> tuple[Offer, ...]:
+    """The reviewers that can be chosen here: the clients `found`, the one in use first, then the settings' commands.
+
+    The code goes to the vendor of the client in use already; that any other one would see it is said.
+    """
+    agents = sorted(found, key=lambda name: name != client)
+    offered = [Offer(name=name, meaning=_cost(name, client)) for name in agents]
+    commands = [reviewer for reviewer in settings.defined if reviewer.command and reviewer.name not in agents]
+    return (*offered, *(Offer(name=reviewer.name, meaning=_meaning(reviewer)) for reviewer in commands))
+
+
+def _cost(name: str, client: str) -> str:
+    agent = clients.CLIENTS[name]
+    if name == client:
+        return f"uses your {agent.vendor} plan, at most {REVIEWS_AN_HOUR} reviews an hour"
+    return f"uses your {agent.vendor} plan; a second company sees the code"
 
 
 def _meaning(reviewer: ReviewerSettings) -> str:
@@ -55,14 +75,36 @@ def plan(wish: Wish, layout: Layout, env: Mapping[str, str]) -> Plan:
     settings = config.read(layout.git(env), env)
     for name in wish.reviewers:
         settings.reviewer(name)
-    kept = receipts.load(env)
-    path = claude.settings_path(wish.scope, env, layout.worktree)
-    changes = (_into_settings(path, wish.scope, layout, kept), _into_config(wish, layout, env, kept))
+    client, kept = clients.known(wish.client), receipts.load(env)
+    path = client.settings_path(wish.scope, env, layout.worktree)
+    changes = (_into_settings(path, wish, layout, kept), _into_config(wish, layout, env, kept))
+    if changes[0] is not None and not wish.tracked and is_tracked(path, env):
+        raise _tracked(path, wish)
     return Plan(
         changes=tuple(change for change in changes if change is not None),
-        notes=(*_about_scope(wish.scope, path, layout, env), *_obstacles(layout, env), *_about_state(env)),
+        notes=(
+            *_about_scope(wish, path, layout, env),
+            *_about_client(client, layout, env),
+            *_about_state(client, env),
+        ),
         launcher=launcher.path(env),
     ).check()
+
+
+def is_tracked(path: str, env: Mapping[str, str]) -> bool:
+    """Whether the file, links followed, is one that some git repository tracks."""
+    folder, name = os.path.split(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        return False
+    return Git(env=dict(env), cwd=folder).attempt("ls-files", "--error-unmatch", "--", name).code == 0
+
+
+def _tracked(path: str, wish: Wish) -> EnvironmentProblem:
+    other = "--user" if wish.scope != "user" else "--project"
+    return EnvironmentProblem(
+        f"{path} is tracked by git, so it is not edited",
+        f"git orch install {wish.client} {other}, or --tracked to have it edited all the same",
+    )
 
 
 def install(wish: Wish, layout: Layout, env: Mapping[str, str]) -> Plan:
@@ -95,25 +137,31 @@ def overruled(wish: Wish, layout: Layout, env: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _into_settings(path: str, scope: Scope, layout: Layout, kept: Mapping[str, Receipt]) -> Change | None:
+def _into_settings(path: str, wish: Wish, layout: Layout, kept: Mapping[str, Receipt]) -> Change | None:
     before, real = files.read(path), os.path.realpath(path)
-    old = kept.get(real)
+    old, client = kept.get(real), clients.known(wish.client)
     with about(path):
-        after = claude.put_in(before or b"")
+        after = hooksfile.put_in(before or b"", client)
         if after == before:
             return None
-        original = settings_without(before, old)
+        original = settings_without(before, old, client)
     receipt = Receipt(
         path=real,
-        kind="claude",
+        kind=kind_of(client),
         original=original,
         written=digest(after),
         settings={},
         folders=old.folders if old and before is not None else files.missing_folders(real),
-        common_dir="" if scope == "user" else layout.common_dir,
+        common_dir="" if wish.scope == "user" else layout.common_dir,
     )
-    mode = 0o644 if scope == "project" else 0o600
-    return Change(path=path, kind="claude", before=before, after=after, what=HOOKS, receipt=receipt, mode=mode)
+    mode = 0o644 if wish.scope == "project" else 0o600
+    what = ", ".join(client.events)
+    return Change(path=path, kind=receipt.kind, before=before, after=after, what=what, receipt=receipt, mode=mode)
+
+
+def kind_of(client: Client) -> receipts.Kind:
+    """The kind of a receipt for a settings file of that client."""
+    return next(kind for kind in receipts.KINDS if kind == client.name)
 
 
 def _into_config(wish: Wish, layout: Layout, env: Mapping[str, str], kept: Mapping[str, Receipt]) -> Change | None:
@@ -136,32 +184,47 @@ def _into_config(wish: Wish, layout: Layout, env: Mapping[str, str], kept: Mappi
     return Change(path=path, kind="git-config", before=before, after=after, what=what, receipt=receipt)
 
 
-def _obstacles(layout: Layout, env: Mapping[str, str]) -> list[str]:
+def _about_client(client: Client, layout: Layout, env: Mapping[str, str]) -> Iterator[str]:
+    """What a person has to know, or to do, for this client to run the hooks."""
+    if client.name == claude.NAME:
+        yield from obstacles(layout, env)
+    elif client.name == "codex":
+        yield "Codex runs no hook that is not trusted: type /hooks in codex and accept the three; git-orch cannot"
+    elif client.name == "copilot":
+        yield (
+            "Copilot CLI reads a repository's .claude/settings.json too: with `install claude --project` its hooks "
+            "fire twice, and the second one finds the tree reviewed already"
+        )
+
+
+def obstacles(layout: Layout, env: Mapping[str, str]) -> list[str]:
+    """A sentence for each setting of Claude Code because of which it would not run our line, or would run it twice."""
     paths = {}
-    for scope in claude.SCOPES:
+    for scope in clients.SCOPES:
         with contextlib.suppress(EnvironmentProblem):  # no HOME, no work tree: no such file
-            paths[scope] = claude.settings_path(scope, env, layout.worktree)
+            paths[scope] = claude.CLIENT.settings_path(scope, env, layout.worktree)
     return claude.obstacles(paths)
 
 
-def _about_scope(scope: Scope, path: str, layout: Layout, env: Mapping[str, str]) -> Iterator[str]:
-    if scope == "user":
+def _about_scope(wish: Wish, path: str, layout: Layout, env: Mapping[str, str]) -> Iterator[str]:
+    if wish.scope == "user":
         return
+    client = clients.known(wish.client)
     yield (
-        f"{claude.TITLE} reads this file only when it is started in {layout.worktree} itself, not in a folder below "
-        "or in another worktree; `--user`, or the plugin, works everywhere"
+        f"{client.title} reads this file only when it is started in {layout.worktree} itself, not in a folder below "
+        f"or in another worktree; `--user`{', or the plugin,' if client is claude.CLIENT else ''} works everywhere"
     )
-    if scope == "project":
+    if wish.scope == "project":
         yield "the file is in your work tree, so `git status` shows it; for others to have it, commit it yourself"
     elif layout.git(env).attempt("check-ignore", "-q", path).code != 0:
         yield f"{os.path.relpath(path, layout.worktree)} is not ignored here; .git/info/exclude can hide it"
 
 
-def _about_state(env: Mapping[str, str]) -> Iterator[str]:
+def _about_state(client: Client, env: Mapping[str, str]) -> Iterator[str]:
     """The line finds the launcher by the client's XDG_STATE_HOME, not by ours."""
     given = env.get("XDG_STATE_HOME", "")
     usual = os.path.join(env.get("HOME", ""), ".local", "state", "git-orch")
     if given and not os.path.isabs(given):
-        yield f"XDG_STATE_HOME is no absolute path: a {claude.TITLE} that is started with it finds no launcher"
+        yield f"XDG_STATE_HOME is no absolute path: a {client.title} that is started with it finds no launcher"
     elif os.path.realpath(state_dir(env)) != os.path.realpath(usual):
-        yield f"XDG_STATE_HOME is set here; {claude.TITLE} has to be started with it too, or it finds no launcher"
+        yield f"XDG_STATE_HOME is set here; {client.title} has to be started with it too, or it finds no launcher"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Event = Literal["stop", "session-start", "user-prompt-submit"]
 
 NAME = "hook"
+_FIRED = "fired-"
 MARK = "/git-orch/hook"  # by which a line of ours is known, whatever its version
 EVENTS: tuple[Event, ...] = ("stop", "session-start", "user-prompt-submit")
 # `sh -c '...'` although most clients hand a line to `sh -c` themselves: codex takes `$SHELL -lc`, and fish or nushell
@@ -101,10 +102,10 @@ def remove(env: Mapping[str, str]) -> None:
         pass
 
 
-def note_fired(env: Mapping[str, str], event: str) -> None:
-    """The hook of that event fired now. Never fails: a hook has better things to do."""
+def note_fired(env: Mapping[str, str], event: str, client: str) -> None:
+    """The hook of that event fired now, in that client. Never fails: a hook has better things to do."""
     try:
-        mark = _mark(env, event)
+        mark = os.path.join(state_dir(env), f"{_FIRED}{event}.{client}")
         try:
             os.utime(mark)
         except FileNotFoundError:
@@ -113,31 +114,39 @@ def note_fired(env: Mapping[str, str], event: str) -> None:
         pass
 
 
-def last_fired(env: Mapping[str, str]) -> dict[str, float]:
-    """When each hook last fired, in seconds since 1970; those that never did are not in it."""
-    found: dict[str, float] = {}
-    for event in EVENTS:
+def last_fired(env: Mapping[str, str]) -> dict[tuple[str, str], float]:
+    """When each hook last fired, by client and event, in seconds since 1970; those that never did are not in it."""
+    found: dict[tuple[str, str], float] = {}
+    for name, path in _marks(env):
+        event, _, client = name.partition(".")
         try:
-            found[event] = os.stat(_mark(env, event)).st_mtime
-        except (OSError, EnvironmentProblem):
+            found[client, event] = os.stat(path).st_mtime
+        except OSError:
             continue
     return found
 
 
-def set_fired(env: Mapping[str, str], fired: Mapping[str, float]) -> None:
+def set_fired(env: Mapping[str, str], fired: Mapping[tuple[str, str], float]) -> None:
     """Each hook last fired as `last_fired` said; those that are not in it never did."""
-    for event in EVENTS:
+    for name, path in _marks(env):
+        event, _, client = name.partition(".")
         try:
-            if event in fired:
-                os.utime(_mark(env, event), (fired[event], fired[event]))
+            if (client, event) in fired:
+                os.utime(path, (fired[client, event], fired[client, event]))
             else:
-                os.unlink(_mark(env, event))
-        except (OSError, EnvironmentProblem):
+                os.unlink(path)
+        except OSError:
             continue
 
 
-def _mark(env: Mapping[str, str], event: str) -> str:
-    return os.path.join(state_dir(env), f"fired-{event}")
+def _marks(env: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The marks of what fired: `EVENT.CLIENT`, and the file."""
+    try:
+        folder = state_dir(env)
+        names = os.listdir(folder)
+    except (OSError, EnvironmentProblem):
+        return []
+    return [(name.removeprefix(_FIRED), os.path.join(folder, name)) for name in names if name.startswith(_FIRED)]
 
 
 def _script() -> bytes:

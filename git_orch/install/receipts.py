@@ -11,7 +11,7 @@ import base64
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from git_orch import atomic, jsontext
 from git_orch.errors import EnvironmentProblem
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from git_orch.model import Json
 
-Kind = Literal["claude", "git-config", "git-hook"]
+Kind = Literal["claude", "codex", "gemini", "copilot", "qwen", "opencode", "cursor", "git-config", "git-hook"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _FILE, _LOCK = "installed.json", "install.lock"
 _LOCK_TIMEOUT_S = 30.0
 

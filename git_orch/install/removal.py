@@ -8,18 +8,28 @@ from collections.abc import Iterable, Mapping
 
 from git_orch.errors import EnvironmentProblem
 from git_orch.git import Git
-from git_orch.install import claude, files, gitconfig, launcher, receipts
-from git_orch.install.changes import HOOKS, Change, Plan, about, carry_out, settings_without
-from git_orch.install.claude import Scope
+from git_orch.install import claude, clients, files, gitconfig, hooksfile, launcher, receipts
+from git_orch.install.changes import Change, Plan, about, carry_out, settings_without
+from git_orch.install.clients import CLIENTS, Client, Scope
+from git_orch.install.installation import kind_of
 from git_orch.layout import Layout
 from git_orch.model import Record
 
 
 class Leaving(Record):
-    """What a person wants to be rid of: one settings file, everything on this machine, or (neither) this repository."""
+    """What a person wants to be rid of: one settings file, everything on this machine, or (neither) this repository.
+
+    `clients`: whose; all of them where none is named.
+    """
 
     scope: Scope | None = None
     everywhere: bool = False
+    clients: tuple[str, ...] = ()
+
+    @property
+    def of(self) -> tuple[Client, ...]:
+        """The clients that are to be left."""
+        return tuple(map(clients.known, self.clients)) or tuple(CLIENTS.values())
 
 
 def plan(leaving: Leaving, layout: Layout | None, env: Mapping[str, str]) -> Plan:
@@ -56,7 +66,7 @@ class _Survey:
 
     def plan(self) -> Plan:
         """What is to be done."""
-        settings = [self._out_of_settings(path) for path in self._settings()]
+        settings = [self._out_of_settings(path, client) for path, client in self._settings().items()]
         left = {change.real_path for change in settings}
         changes = [*settings, *map(self._out_of_config, self._configs(left))]
         missing = (path for path in self._kept if not os.path.lexists(path))
@@ -67,51 +77,58 @@ class _Survey:
             launcher=launcher.path(self._env),
         )
 
-    # -- the client's settings
+    # -- the clients' settings
 
-    def _settings(self) -> list[str]:
-        """The settings files to leave."""
+    def _settings(self) -> dict[str, Client]:
+        """The settings files to leave, each file once."""
+        found = [(path, client) for client in self._leaving.of for path in self._settings_of(client)]
+        return dict({os.path.realpath(path): (path, client) for path, client in found[::-1]}.values())
+
+    def _settings_of(self, client: Client) -> list[str]:
         if self._leaving.scope:
-            return [self._path(self._leaving.scope)]
+            there = self._leaving.scope in client.files or len(self._leaving.of) == 1
+            return [self._path(client, self._leaving.scope)] if there else []
         here = self._layout.common_dir if self._layout else None
         ours = [
             receipt.path
             for receipt in self._kept.values()
-            if receipt.kind == "claude" and receipt.common_dir
+            if receipt.kind == client.name and receipt.common_dir
             if self._leaving.everywhere or receipt.common_dir == here
         ]
-        of_worktree = [self._path(scope) for scope in ("project", "local")] if self._has_worktree() else []
-        found = [path for path in of_worktree if self._is_to_leave(path)]
-        user = self._path("user")
-        if self._user_is_free(user):
+        near: list[Scope] = [scope for scope in client.scopes if scope != "user"] if self._has_worktree() else []
+        of_worktree = [self._path(client, scope) for scope in near]
+        found = [path for path in of_worktree if self._is_to_leave(path, client)]
+        user = self._path(client, "user")
+        if self._user_is_free(user, client):
             found.append(user)
-        return _once([*found, *ours])
+        return [*found, *ours]
 
-    def _path(self, scope: Scope) -> str:
-        return claude.settings_path(scope, self._env, self._layout.worktree if self._layout else "")
+    def _path(self, client: Client, scope: Scope) -> str:
+        return client.settings_path(scope, self._env, self._layout.worktree if self._layout else "")
 
     def _has_worktree(self) -> bool:
         return self._layout is not None and bool(self._layout.worktree)
 
-    def _is_to_leave(self, path: str) -> bool:
+    def _is_to_leave(self, path: str, client: Client) -> bool:
         """Whether the file is one of ours: what somebody else committed is left to whoever did."""
         if os.path.realpath(path) in self._kept:
             return True
-        if not self._has_ours(path):
+        if not self._has_ours(path, client):
             return False
         assert self._layout is not None
         if self._layout.git(self._env).attempt("ls-files", "--error-unmatch", "--", path).code != 0:
             return True
+        scope = "local" if path.endswith(".local.json") else "project"
         self._notes.append(
             f"{path} is committed and has the hook too; it does nothing here any more "
-            f"(`git orch uninstall --{'local' if path.endswith('.local.json') else 'project'}` takes it out)"
+            f"(`git orch uninstall {client.name} --{scope}` takes it out)"
         )
         return False
 
-    def _user_is_free(self, path: str) -> bool:
+    def _user_is_free(self, path: str, client: Client) -> bool:
         """Whether no other repository needs the hooks in the user's settings."""
         others = [] if self._leaving.everywhere else self._others()
-        if not others or not self._has_ours(path):
+        if not others or not self._has_ours(path, client):
             return True
         self._notes.append(f"{path} keeps the hooks: in use by {', '.join(others)} (for all: git orch uninstall --all)")
         return False
@@ -125,23 +142,23 @@ class _Survey:
             if receipt.kind == "git-config" and path != here and gitconfig.is_enabled(self._git, _readable(path))
         ]
 
-    def _has_ours(self, path: str) -> bool:
+    def _has_ours(self, path: str, client: Client) -> bool:
         raw = files.read(path)
         with about(path):
-            return raw is not None and _may_be_ours(raw) and claude.has_ours(raw)
+            return raw is not None and _may_be_ours(raw) and hooksfile.has_ours(raw, client)
 
-    def _out_of_settings(self, path: str) -> Change:
+    def _out_of_settings(self, path: str, client: Client) -> Change:
         before, receipt = files.read(path), self._kept.get(os.path.realpath(path))
         after = before
-        if before is not None and (_may_be_ours(before) or (receipt and claude.is_empty(before))):
+        if before is not None and (_may_be_ours(before) or (receipt and hooksfile.is_empty(before))):
             with about(path):
-                after = settings_without(before, receipt)
+                after = settings_without(before, receipt, client)
         return Change(
             path=path,
-            kind="claude",
+            kind=kind_of(client),
             before=before,
             after=after,
-            what=HOOKS,
+            what=", ".join(client.events),
             folders=receipt.folders if receipt else (),
             exact=receipt is not None and receipt.fits(before),
         )
@@ -156,13 +173,13 @@ class _Survey:
         return _once([*here, *(path for path, receipt in self._kept.items() if receipt.kind == "git-config")])
 
     def _still_used(self, left: set[str]) -> bool:
-        """Whether, one settings file being left, another one still has the hooks for this repository."""
-        if self._leaving.scope is None:
+        """Whether, some settings files being left, another one still has the hooks for this repository."""
+        if self._leaving.scope is None and not self._leaving.clients:
             return False
-        for scope in claude.SCOPES:
+        for client, scope in ((each, scope) for each in CLIENTS.values() for scope in each.scopes):
             with contextlib.suppress(EnvironmentProblem):  # no such file can be here, or none that can be read
-                path = self._path(scope)
-                if os.path.realpath(path) not in left and self._has_ours(path):
+                path = self._path(client, scope)
+                if os.path.realpath(path) not in left and self._has_ours(path, client):
                     return True
         return False
 
@@ -186,11 +203,16 @@ def remove_launcher(env: Mapping[str, str]) -> bool:
     """The launcher and what it noted is gone, if nothing that we know of uses it. The key stays."""
     if receipts.load(env):
         return False
-    with contextlib.suppress(EnvironmentProblem):  # no HOME: nobody's settings
-        if claude.uses_launcher(_readable(claude.settings_path("user", env, ""))):
-            return False
+    for client in CLIENTS.values():
+        with contextlib.suppress(EnvironmentProblem):  # no HOME: nobody's settings
+            if _uses_launcher(_readable(client.settings_path("user", env, "")), client):
+                return False
     launcher.remove(env)
     return True
+
+
+def _uses_launcher(raw: bytes, client: Client) -> bool:
+    return claude.uses_launcher(raw) if client is claude.CLIENT else launcher.MARK.encode() in raw
 
 
 def _readable(path: str) -> bytes:

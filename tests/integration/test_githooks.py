@@ -139,6 +139,16 @@ def test_git_runs_ours_and_theirs(ours: Repo, log: Path, name: str) -> None:
         assert "never" not in noted
 
 
+def test_ours_runs_before_a_hook_that_cannot_run(ours: Repo, log: Path) -> None:
+    """The kernel looks for `/bin/sh` and a carriage return: as before, git says so; and our part is done."""
+    put(ours.path / ".git/hooks", HOOKS["CRLF"])
+    install(ours, "post-commit")
+    spy(log)
+    ours.write("a.txt", "b\n")
+    ours.git("commit", "--quiet", "--all", "--message", "c")
+    assert log.read_text().splitlines() == ["ours post-commit"]
+
+
 def test_the_gate_stops_the_push_before_the_rest_of_the_hook(ours: Repo, log: Path) -> None:
     put(ours.path / ".git/hooks", SHELL)
     install(ours)

@@ -13,15 +13,35 @@ import pytest
 
 from git_orch import config, layout
 from git_orch.errors import EnvironmentProblem, GitError, UsageError
-from git_orch.install import changes, claude, files, gitconfig, installation, launcher, receipts, removal
+from git_orch.install import (
+    changes,
+    claude,
+    clients,
+    files,
+    gitconfig,
+    hooksfile,
+    installation,
+    launcher,
+    receipts,
+    removal,
+)
 from git_orch.install.changes import Plan
-from git_orch.install.claude import Scope
+from git_orch.install.clients import Scope
 from git_orch.install.edit import BOM
 from git_orch.install.installation import Wish
 from git_orch.install.removal import Leaving
 from tests.conftest import MakeRepo
 from tests.repo import Repo
 from tests.seal import Seal
+
+
+def put_in(raw: bytes) -> bytes:
+    return hooksfile.put_in(raw, claude.CLIENT)
+
+
+def has_ours(raw: bytes) -> bool:
+    return hooksfile.has_ours(raw, claude.CLIENT)
+
 
 OTHER = b'{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}'
 OLD = OTHER.replace(b"true", b"sh -c '~/.local/state/git-orch/hook stop'")
@@ -90,15 +110,15 @@ def put(path: Path, raw: bytes | None) -> None:
 # -- byte for byte
 
 
-@pytest.mark.parametrize("scope", claude.SCOPES)
+@pytest.mark.parametrize("scope", clients.SCOPES)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_uninstall_gives_back_every_byte(repo: Repo, seal: Seal, name: str, scope: Scope) -> None:
-    path = Path(claude.settings_path(scope, os.environ, str(repo.path)))
+    path = Path(claude.CLIENT.settings_path(scope, os.environ, str(repo.path)))
     put(path, SETTINGS[name])
     before = content(seal.home), content(repo.path)
 
     install(repo, scope=scope)
-    assert claude.has_ours(path.read_bytes())
+    assert has_ours(path.read_bytes())
     assert repo.git("config", "--local", "orch.enabled") == "true"
     uninstall(repo)
 
@@ -134,7 +154,7 @@ def test_an_upgrade_keeps_the_bytes_from_before_the_first_install(
     put(settings, SETTINGS["ragged"])
     before = content(seal.home), content(repo.path)
     with monkeypatch.context() as older:
-        older.setattr(launcher, "line", lambda event: f"~/.local/state/git-orch/hook {event}")
+        older.setattr(launcher, "line", lambda event, _client: f"~/.local/state/git-orch/hook {event}")
         install(repo)
         assert b"~/.local" in settings.read_bytes()
 
@@ -210,7 +230,7 @@ def test_a_broken_receipt_file_counts_as_none(repo: Repo, settings: Path, raw: b
     install(repo)
     Path(launcher.path(os.environ)).with_name("installed.json").write_bytes(raw)
     uninstall(repo)
-    assert not claude.has_ours(files.read(str(settings)) or b"")
+    assert not has_ours(files.read(str(settings)) or b"")
     assert "orch" not in config_of(repo).read_text()
 
 
@@ -289,7 +309,7 @@ def test_a_bare_repository_has_user_settings_only(make_repo: MakeRepo, settings:
     with pytest.raises(EnvironmentProblem, match="bare repository"):
         install(bare, scope="project")
     install(bare)
-    assert claude.has_ours(settings.read_bytes())
+    assert has_ours(settings.read_bytes())
     assert bare.git("config", "orch.enabled") == "true"
     uninstall(bare)
     assert not settings.exists()
@@ -326,7 +346,7 @@ def test_a_link_stays_a_link_and_its_target_is_edited(repo: Repo, seal: Seal, se
     install(repo)
 
     assert settings.is_symlink()
-    assert claude.has_ours(target.read_bytes())
+    assert has_ours(target.read_bytes())
     assert target.stat().st_mode & 0o777 == 0o640
     uninstall(repo)
     assert settings.is_symlink()
@@ -447,7 +467,7 @@ def test_many_at_once_leave_one_installation(repo: Repo, seal: Seal, settings: P
     said = [process.communicate(timeout=100)[0] for process in processes]
 
     assert [process.returncode for process in processes] == [0, 0, 0, 0], said
-    assert json.loads(settings.read_bytes())["hooks"]["SessionStart"] == claude.entries()["SessionStart"]
+    assert json.loads(settings.read_bytes())["hooks"]["SessionStart"] == claude.CLIENT.entries()["SessionStart"]
     assert repo.git("config", "--get-all", "orch.enabled") == "true"
     uninstall(repo)
     assert (content(seal.home), content(repo.path)) == before
@@ -485,7 +505,7 @@ def test_the_users_settings_stay_while_another_repository_needs_them(
 
     assert [change.kind for change in plan.changes] == ["git-config"]
     assert any(str(two.path) in note and "--all" in note for note in plan.notes)
-    assert claude.has_ours(settings.read_bytes())
+    assert has_ours(settings.read_bytes())
     assert os.path.exists(launcher.path(os.environ))
     uninstall(two)
     assert (content(seal.home), content(one.path), content(two.path)) == before
@@ -532,13 +552,13 @@ def test_one_scope_can_be_left_and_the_other_kept(repo: Repo, settings: Path) ->
 
 
 def test_what_a_colleague_committed_is_left_to_the_colleague(repo: Repo) -> None:
-    path = repo.write(".claude/settings.json", claude.put_in(b"{}\n"))
+    path = repo.write(".claude/settings.json", put_in(b"{}\n"))
     repo.commit()
     install(repo)
 
     plan = uninstall(repo)
 
-    assert claude.has_ours(path.read_bytes())
+    assert has_ours(path.read_bytes())
     assert any("is committed" in note for note in plan.notes)
     uninstall(repo, scope="project")
     assert path.read_bytes() == b"{}\n"

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from git_orch.commands import installing
 from git_orch.commands.install import install, uninstall
 from git_orch.errors import EnvironmentProblem, UsageError
-from git_orch.install import claude, firing, launcher
+from git_orch.install import claude, firing, hooksfile, launcher
 from git_orch.install.firing import Fired, Misfired
 from tests.repo import Repo
 from tests.seal import Seal
+
+
+def has_ours(raw: bytes) -> bool:
+    return hooksfile.has_ours(raw, claude.CLIENT)
+
 
 QUIET = dict.fromkeys(("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER"), "1")
 FOUND = Fired(answer_ms=41)
@@ -27,9 +31,14 @@ import sys
 from git_orch.commands import installing
 from git_orch.errors import OrchError
 from git_orch.install import firing
-firing.fire = lambda env: firing.Fired(answer_ms=41)
+
+
+def has_ours(raw: bytes) -> bool:
+    return hooksfile.has_ours(raw, claude.CLIENT)
+
+firing.fire = lambda env, client: firing.Fired(answer_ms=41)
 try:
-    installing.install("user", tuple(sys.argv[1:]), ask=True, dry_run=False)
+    installing.install(installing.Asked(client="claude", reviewers=tuple(sys.argv[1:])))
 except OrchError as error:
     print(error.message)
     sys.exit(error.exit_code)
@@ -40,7 +49,7 @@ except OrchError as error:
 def here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """The repository, as the current folder; hooks are taken to work."""
     monkeypatch.chdir(repo.path)
-    monkeypatch.setattr(firing, "fire", lambda _env: FOUND)
+    monkeypatch.setattr(firing, "fire", lambda _env, **_: FOUND)
     return repo
 
 
@@ -89,7 +98,7 @@ def test_print_gives_the_exact_line_and_no_more(
     ("arguments", "reason"),
     [
         ({"print_event": "begin"}, r"no event `begin` \(stop session-start user-prompt-submit\)"),
-        ({"client": "emacs", "yes": True}, r"no client `emacs` here \(claude\)"),
+        ({"client": "emacs", "yes": True}, "no client `emacs` here"),
         ({"user": True, "local": True, "yes": True}, "--user and --local are two places"),
         ({}, "install asks before it writes, and here is no terminal"),
         ({"yes": True, "reviewer": ["statik"]}, "no reviewer `statik` here; did you mean static?"),
@@ -171,7 +180,7 @@ def test_a_file_in_the_work_tree_is_named_as_such(capsys: pytest.CaptureFixture[
 def test_a_hook_that_does_not_work_is_an_error_with_a_way_out(
     here: Repo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(firing, "fire", lambda _env: Misfired(reason="it said: \x1b[31mno"))
+    monkeypatch.setattr(firing, "fire", lambda _env, **_: Misfired(reason="it said: \x1b[31mno"))
     with pytest.raises(EnvironmentProblem, match="does not work here") as caught:
         install(yes=True)
     assert "git orch uninstall" in caught.value.hint
@@ -226,11 +235,11 @@ def test_the_client_on_path_is_named_with_its_version(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     install(dry_run=True)
-    assert capsys.readouterr().out.startswith("Found   claude 9.8.7\n")
+    assert capsys.readouterr().out.startswith("Found   claude 9.8.7; no husky, lefthook or pre-commit\n")
 
     program.write_text("not a program")
     install(dry_run=True)
-    assert capsys.readouterr().out.startswith("Found   claude\n")
+    assert capsys.readouterr().out.startswith("Found   claude; no husky")
 
 
 @pytest.mark.real_client
@@ -251,11 +260,11 @@ def test_the_client_takes_the_plugin(seal: Seal) -> None:
 
 
 def test_return_is_yes_and_nothing_leaves_the_machine(repo: Repo, seal: Seal) -> None:
-    status, seen = on_a_terminal(repo, "\n")
+    status, seen = on_a_terminal(repo, "\n\n")
     assert status == 0, seen
     assert "1 Review after each turn of  claude" in seen
     assert "0  built-in checks only" in seen
-    assert claude.has_ours((seal.home / ".claude/settings.json").read_bytes())
+    assert has_ours((seal.home / ".claude/settings.json").read_bytes())
     assert repo.git("config", "--get-regexp", r"^orch\.") == "orch.enabled true"
 
 
@@ -287,7 +296,7 @@ def test_a_person_chooses_who_reads_the_changes(repo: Repo, answer: str, chosen:
     for name in ("near", "far"):
         repo.git("config", f"orch.reviewer.{name}.command", f"run {name}")
     repo.git("config", "orch.reviewer.far.network", "true")
-    status, seen = on_a_terminal(repo, "y\n" + answer)
+    status, seen = on_a_terminal(repo, "y\n" + answer + "\n")
     assert status == 0, seen
     assert "1  and near   your command: run near" in seen
     assert "2  and far   your command, which uses the network: run far" in seen
@@ -297,7 +306,7 @@ def test_a_person_chooses_who_reads_the_changes(repo: Repo, answer: str, chosen:
 def test_what_was_chosen_before_is_the_default(repo: Repo) -> None:
     repo.git("config", "orch.reviewer.near.command", "run near")
     repo.git("config", "orch.reviewers", "static near")
-    status, seen = on_a_terminal(repo, "\n\n")
+    status, seen = on_a_terminal(repo, "\n\n\n")
     assert status == 0
     assert "default 1" in seen
     assert repo.git("config", "orch.reviewers") == "static near"
@@ -305,7 +314,7 @@ def test_what_was_chosen_before_is_the_default(repo: Repo) -> None:
 
 def test_reviewers_named_as_options_are_not_asked_for(repo: Repo) -> None:
     repo.git("config", "orch.reviewer.near.command", "run near")
-    status, seen = on_a_terminal(repo, "y\n", "near")
+    status, seen = on_a_terminal(repo, "y\n\n", "near")
     assert status == 0
     assert "Who reads" not in seen
     assert repo.git("config", "orch.reviewers") == "static near"
@@ -322,4 +331,3 @@ def test_the_commands_are_those_that_typer_calls() -> None:
     assert (done.exit_code, done.output) == (0, launcher.line("stop") + "\n")
     said = CliRunner().invoke(app, ["uninstall", "--user", "--project"])
     assert isinstance(said.exception, UsageError)
-    assert installing.CLIENTS == ("claude",)

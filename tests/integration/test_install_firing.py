@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import git_orch
-from git_orch.install import claude, firing, launcher
+from git_orch.install import clients, firing, launcher
 from git_orch.install.firing import Fired, Misfired
 from tests.seal import Seal
 
@@ -219,11 +219,11 @@ def test_the_session_knows_nothing_of_the_users_but_where_the_launcher_is(
 def test_when_the_hooks_last_fired_is_as_it_was(fake: Callable[[str], Path], hook: Path) -> None:
     fake("findings")
     with hook.open("a"):
-        script(hook, 'touch "$XDG_STATE_HOME/git-orch/fired-$1"\n')
-    launcher.note_fired(os.environ, "stop")
-    os.utime(hook.with_name("fired-stop"), (1e9, 1e9))
+        script(hook, 'touch "$XDG_STATE_HOME/git-orch/fired-$1.claude"\n')
+    launcher.note_fired(os.environ, "stop", "claude")
+    os.utime(hook.with_name("fired-stop.claude"), (1e9, 1e9))
     firing.fire(os.environ)
-    assert launcher.last_fired(os.environ) == {"stop": 1e9}
+    assert launcher.last_fired(os.environ) == {("claude", "stop"): 1e9}
 
 
 @pytest.mark.parametrize("verdict", ["pass", "unreviewed", "nothing-to-review"])
@@ -291,4 +291,4 @@ def test_the_real_hook_finds_the_planted_fault(hook: Path, seal: Seal) -> None:
     assert isinstance(outcome, Fired), outcome
     assert os.listdir(seal.tmp) == []
     assert launcher.last_fired(os.environ) == {}
-    assert outcome.answer_ms < claude.TIMEOUT_S * 1000
+    assert outcome.answer_ms < clients.TIMEOUT_S * 1000

@@ -299,7 +299,7 @@ STATUS = StatusView(
             mark="unreviewed",
         ),
     ),
-    hooks="hooks: on; stop fired 14 s ago, session-start fired 2 h ago",
+    hooks="hooks: on; claude fired 14 s ago, codex fired 2 h ago",
     today="today: 7 agent reviews, $0.41 of $5.00; this hour 3 of 12",
 )
 # What there is room for, and nobody fills in yet: the present tree, findings that have moved, the gate.

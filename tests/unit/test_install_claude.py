@@ -11,9 +11,14 @@ import pytest
 
 import git_orch
 from git_orch.errors import EnvironmentProblem
-from git_orch.install import claude
-from git_orch.install.claude import Scope
+from git_orch.install import claude, clients, hooksfile
+from git_orch.install.clients import Scope
 from git_orch.install.receipts import Receipt
+
+
+def put_in(raw: bytes) -> bytes:
+    return hooksfile.put_in(raw, claude.CLIENT)
+
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +38,7 @@ def load(path: Path) -> Any:
     ],
 )
 def test_where_the_settings_are(scope: Scope, env: dict[str, str], path: str) -> None:
-    assert claude.settings_path(scope, env, "/w") == path
+    assert claude.CLIENT.settings_path(scope, env, "/w") == path
 
 
 @pytest.mark.parametrize(
@@ -47,12 +52,12 @@ def test_where_the_settings_are(scope: Scope, env: dict[str, str], path: str) ->
 )
 def test_where_there_can_be_none(scope: Scope, env: dict[str, str], worktree: str, reason: str) -> None:
     with pytest.raises(EnvironmentProblem, match=reason):
-        claude.settings_path(scope, env, worktree)
+        claude.CLIENT.settings_path(scope, env, worktree)
 
 
 def obstacles(tmp_path: Path, managed: dict[str, Any] | None = None, **scopes: Any) -> list[str]:
     paths: dict[Scope, str] = {}
-    for scope in claude.SCOPES:
+    for scope in clients.SCOPES:
         paths[scope] = str(tmp_path / f"{scope}.json")
         if scope in scopes:
             Path(paths[scope]).write_text(json.dumps(scopes[scope]))
@@ -114,7 +119,7 @@ def test_a_plugin_that_is_off_is_none(tmp_path: Path) -> None:
     [
         (b"", False),
         (b"{}", False),
-        (claude.put_in(b""), True),
+        (put_in(b""), True),
         (b'{"enabledPlugins": {"git-orch@x": true}}', True),
         (b'{"enabledPlugins": {"git-orch@x": false}}', False),
         (b"{broken git-orch", True),
@@ -126,7 +131,7 @@ def test_who_needs_the_launcher(raw: bytes, uses: bool) -> None:
 
 
 def test_the_plugin_holds_the_same_lines_as_a_settings_file() -> None:
-    assert load(ROOT / "hooks/hooks.json")["hooks"] == claude.entries()
+    assert load(ROOT / "hooks/hooks.json")["hooks"] == claude.CLIENT.entries()
 
 
 def test_the_plugin_loads_by_its_manifest_alone() -> None:
@@ -161,4 +166,4 @@ def test_a_receipt_survives_being_written_down() -> None:
 
 def test_on_windows_the_entry_asks_for_bash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "name", "nt")
-    assert claude.handler("stop")["shell"] == "bash"
+    assert claude.CLIENT.handler("stop")["shell"] == "bash"

@@ -67,13 +67,13 @@ def test_a_tight_umask_does_not_make_it_dead(env: dict[str, str]) -> None:
 def test_where_it_cannot_be_written_nothing_happens(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where a folder should be")
     assert not launcher.refresh(env)
-    launcher.note_fired(env, "stop")
+    launcher.note_fired(env, "stop", "claude")
     assert launcher.last_fired(env) == {}
 
 
 def test_without_a_home_nothing_happens() -> None:
     assert not launcher.refresh({})
-    launcher.note_fired({}, "stop")
+    launcher.note_fired({}, "stop", "claude")
     launcher.remove({})
     assert launcher.last_fired({}) == {}
     with pytest.raises(EnvironmentProblem, match="HOME is not set"):
@@ -91,33 +91,33 @@ def test_an_embedded_interpreter_without_a_path_writes_nothing(
 def test_when_a_hook_fired_is_known(env: dict[str, str]) -> None:
     launcher.refresh(env)
     assert launcher.last_fired(env) == {}
-    launcher.note_fired(env, "stop")
-    mark = Path(launcher.path(env)).with_name("fired-stop")
+    launcher.note_fired(env, "stop", "claude")
+    mark = Path(launcher.path(env)).with_name("fired-stop.claude")
     first = launcher.last_fired(env)
-    assert first == {"stop": mark.stat().st_mtime}
+    assert first == {("claude", "stop"): mark.stat().st_mtime}
 
-    os.utime(mark, (first["stop"] - HOUR, first["stop"] - HOUR))
-    launcher.note_fired(env, "stop")
-    launcher.note_fired(env, "session-start")
+    os.utime(mark, (first["claude", "stop"] - HOUR, first["claude", "stop"] - HOUR))
+    launcher.note_fired(env, "stop", "claude")
+    launcher.note_fired(env, "session-start", "claude")
 
     again = launcher.last_fired(env)
-    assert set(again) == {"stop", "session-start"}
-    assert again["stop"] > first["stop"] - HOUR / 2
+    assert set(again) == {("claude", "stop"), ("claude", "session-start")}
+    assert again["claude", "stop"] > first["claude", "stop"] - HOUR / 2
 
 
 def test_a_firing_that_was_none_can_be_forgotten(env: dict[str, str]) -> None:
     launcher.refresh(env)
-    launcher.note_fired(env, "stop")
+    launcher.note_fired(env, "stop", "claude")
     before = launcher.last_fired(env)
-    launcher.note_fired(env, "stop")
-    launcher.note_fired(env, "session-start")
+    launcher.note_fired(env, "stop", "claude")
+    launcher.note_fired(env, "session-start", "claude")
     launcher.set_fired(env, before)
     assert launcher.last_fired(env) == before
 
 
 def test_removing_leaves_the_key(env: dict[str, str]) -> None:
     launcher.refresh(env)
-    launcher.note_fired(env, "stop")
+    launcher.note_fired(env, "stop", "claude")
     key = Path(launcher.path(env)).with_name("key")
     key.write_bytes(b"k" * 32)
     launcher.remove(env)
