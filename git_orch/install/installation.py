@@ -19,9 +19,7 @@ from git_orch.install.clients import Client, Scope
 from git_orch.install.receipts import Receipt
 from git_orch.key import digest, state_dir
 from git_orch.layout import Layout
-from git_orch.model import Record, ReviewerSettings
-
-REVIEWS_AN_HOUR = 12
+from git_orch.model import UNLIMITED, Record, ReviewerSettings
 
 
 class Wish(Record):
@@ -49,15 +47,20 @@ def offers(settings: Settings, found: Sequence[str] = (), client: str = "") -> t
     The code goes to the vendor of the client in use already; that any other one would see it is said.
     """
     agents = sorted(found, key=lambda name: name != client)
-    offered = [Offer(name=name, meaning=_cost(name, client)) for name in agents]
+    offered = [Offer(name=name, meaning=_cost(name, client, settings)) for name in agents]
     commands = [reviewer for reviewer in settings.defined if reviewer.command and reviewer.name not in agents]
     return (*offered, *(Offer(name=reviewer.name, meaning=_meaning(reviewer)) for reviewer in commands))
 
 
-def _cost(name: str, client: str) -> str:
+def _cost(name: str, client: str, settings: Settings) -> str:
     agent = clients.CLIENTS[name]
     if name == client:
-        return f"uses your {agent.vendor} plan, at most {REVIEWS_AN_HOUR} reviews an hour"
+        most = (
+            "as often as you stop"
+            if settings.budget_hour == UNLIMITED
+            else f"at most {settings.budget_hour} reviews an hour"
+        )
+        return f"uses your {agent.vendor} plan, {most}"
     return f"uses your {agent.vendor} plan; a second company sees the code"
 
 
