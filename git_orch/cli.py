@@ -324,6 +324,14 @@ def trust(
     return trusting.trust(dict(os.environ), show=show, revoke=revoke, yes=yes)
 
 
+@verb("mcp")
+def mcp() -> int:
+    """Serve review, wait, findings, finding, dispute and gate to an agent, by MCP on standard input and output."""
+    from git_orch.commands import mcp_server
+
+    return mcp_server.serve()
+
+
 @verb("gate")
 def gate(
     revs: Annotated[list[str] | None, typer.Argument(metavar="[REV...]")] = None,
