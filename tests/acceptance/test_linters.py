@@ -13,7 +13,7 @@ from tests.project import Json, Project
 
 BIN = Path(sys.executable).parent
 LINTERS = {
-    "ruff": f'xargs -0 {BIN}/ruff check --isolated --select F --no-cache --output-format=sarif --exit-zero -- <"$ORCH_FILES"',
+    "ruff": f'xargs -0 {BIN}/ruff check --isolated --select F --output-format=sarif --exit-zero -- <"$ORCH_FILES"',
     "bandit": f'xargs -0 {BIN}/bandit --quiet --format sarif --exit-zero -- <"$ORCH_FILES"',
 }
 FAULTY = "import subprocess\n\nfrom os import *\n\n\ndef run(words):\n    return subprocess.call(words, shell=True)\n"
