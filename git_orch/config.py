@@ -63,6 +63,7 @@ class Settings(Record):
     branch_bases: tuple[tuple[str, str], ...] = ()
     gate_match: Literal["content", "exact"] = "content"
     git_hooks: tuple[str, ...] = ()
+    notes: bool = False
     unknown: tuple[str, ...] = ()
     untrusted: str = ""
 
@@ -323,6 +324,7 @@ _PLAIN: dict[str, Reader] = {
     "orch.keepdays": ("keep_days", _whole),
     "orch.keepbytes": ("keep_bytes", size),
     "orch.gate.match": ("gate_match", _match),
+    "orch.notes": ("notes", _boolean),
 }
 _OF_A_REVIEWER: dict[str, Reader] = {
     "command": ("command", _text),

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from git_orch import anchors, decisions, gate, lineage, registry, runs, shared, target
+from git_orch import anchors, decisions, gate, lineage, notes, registry, runs, shared, target
 from git_orch.config import BUILT_IN
 from git_orch.errors import OrchError
 from git_orch.formats import gate as printed
@@ -116,7 +116,15 @@ def _answer(workspace: Workspace, judgement: Judgement, allow: str) -> Answer:
         judgement=judgement,
         review=review_command(workspace, judgement.tip) if lacks else "",
         passes=judgement.state == "allow" or (judgement.state != "block" and allow == "unreviewed"),
+        notes=_notes(workspace, judgement.tip.commit) if workspace.settings.notes else (),
     )
+
+
+def _notes(workspace: Workspace, commit: str) -> tuple[str, ...]:
+    """What is noted of the commit, and of others with the same patch: for whoever reads the answer."""
+    own = notes.of(workspace.git, commit)
+    carried = [f"of {other[:7]}, the same patch: {said}" for other, said in notes.carried(workspace.git, commit)]
+    return (*own, *carried)
 
 
 class Waiting:

@@ -111,6 +111,7 @@ def prepare(layout: Layout, settings: Settings, target: Target, order: Order, te
         pid_ns=pid_namespace(),
         instance=instance,
         dedup_key=dedup_key(target, order),
+        notes=settings.notes,
         keep_runs=settings.keep_runs,
         keep_days=settings.keep_days,
         keep_bytes=settings.keep_bytes,

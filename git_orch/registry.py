@@ -91,6 +91,7 @@ class Intent(Record):
     bound: bool = True
     fresh: bool = False
     snapshot_ms: int = 0
+    notes: bool = False
     keep_runs: int = 200
     keep_days: int = 30
     keep_bytes: int = 1 << 30

@@ -36,6 +36,7 @@ from git_orch.containment import windows as job_objects
 from git_orch.containment.descendants import subreaper
 from git_orch.containment.entry import close_all_but
 from git_orch.errors import OrchError
+from git_orch.git import Git
 from git_orch.model import Cancelled, Record
 
 TYPE_CHECKING = False
@@ -329,6 +330,8 @@ class Life:
             self._journal.write("run.not-recorded", reason=f"{error.strerror}: {error.filename}")
             return
         self._journal.write("run.ended", status=ending.status, verdict=ending.verdict)
+        if self._intent.notes:
+            self._note(ending)
         if is_gone:
             twin.remove(self._intent.run_dir)
             if self._book.still_there(self._lock):
@@ -354,6 +357,27 @@ class Life:
         timings["total"] = _ms(self._start) + self._intent.snapshot_ms
         self._write_record(ending, reviewed, timings)
         return is_gone
+
+    def _note(self, ending: Ending) -> None:
+        """The verdict on a commit as a whole is a note of it."""
+        from git_orch import notes  # by choice only
+
+        kept = self._intent
+        if not kept.commit_oid or kept.pathspec or ending.verdict not in ("pass", "findings"):
+            return
+        git = Git(env=self._env, cwd=kept.git_dir, git_dir=kept.git_dir)
+        try:
+            said = notes.line(
+                ending.verdict,
+                [reviewer.name for reviewer in kept.reviewers],
+                tree=kept.tree_id,
+                base=kept.base_tree_id,
+                patch=notes.patch_id(git, kept.commit_oid),
+                run_id=kept.run_id,
+            )
+            notes.add(git, kept.durable, kept.commit_oid, said)
+        except (OrchError, OSError) as error:
+            self._journal.write("run.not-noted", reason=str(error))
 
     def _dispose(self) -> bool:
         """Whether nothing of the trees is left that a sweep would need the run's entry for."""

@@ -35,11 +35,12 @@ _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~"})
 
 
 class Answer(Record):
-    """A judgement and what to type next; `passes` by what was allowed on the command line."""
+    """A judgement and what to type next; `passes` by what was allowed on the command line, `notes` decide nothing."""
 
     judgement: Judgement
     review: str = ""
     passes: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def state(self) -> State:
@@ -131,6 +132,7 @@ def _text(answers: Sequence[Answer], terminal: Terminal) -> list[str]:
         only = answers[0].judgement
         lines += [_open_line(each, terminal) for each in only.open]
         lines += _files(only, terminal) if only.state in ("stale", "unreviewed") else []
+        lines += [f"  note: {terminal.sentence(note)}" for note in answers[0].notes]
     steps = [answer.review for answer in answers if answer.state in ("stale", "unreviewed") and not answer.passes]
     if not steps:
         blocked = [answer.judgement.open[0].finding.id for answer in answers if answer.state == "block"]
@@ -195,6 +197,7 @@ def _object(answer: Answer) -> Json:
         "findings": [_finding(each) for each in judgement.open],
         "missing": [{"path": gap.path, "reviewers": list(gap.reviewers)} for gap in judgement.gaps],
         "review": answer.review,
+        "notes": list(answer.notes),
     }
 
 
