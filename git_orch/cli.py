@@ -388,6 +388,18 @@ def hook(
     return trigger.main(["hook", event, client])
 
 
+@verb("mcp")
+def mcp() -> int:
+    """Serve what an agent may ask for over MCP, on standard input and output, until the input ends.
+
+    Its tools are review, wait, findings, finding, dispute and gate; none of them stops, allows, trusts or mutes. Wants
+    the package mcp: pip install 'git-orch[mcp]'.
+    """
+    from git_orch.commands import mcp as command
+
+    return command.serve(dict(os.environ))
+
+
 @verb("schema")
 def schema(name: Annotated[str, typer.Argument(metavar="NAME")] = "") -> int:
     """Print a JSON Schema: review, finding, status, answer or error.

@@ -12,7 +12,7 @@ from git_orch.formats.terminal import Terminal, cells, pad, wrap
 _GROUPS = (
     ("Every day", ("review", "status", "show", "wait", "logs", "stop", "dismiss", "gate", "mute", "unmute", "trust")),
     ("To set up", ("install", "uninstall", "doctor")),
-    ("For programs, and after a crash", ("sweep", "hook", "schema", "help")),
+    ("For programs, and after a crash", ("sweep", "hook", "mcp", "schema", "help")),
 )
 _MOST_LEFT = 26  # cells of an option; a longer one has its help below
 _WIDEST = 100
