@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.agents.clients import Installed, installed, setting
+from tests.project import Project
 
 PROJECT = Path(__file__).parents[3]
 INSTALLED = Path(sys.prefix) / "share/git-orch/plugin"
@@ -49,3 +50,11 @@ def test_it_installs_from_where_the_package_has_put_it(client: Installed, tmp_pa
     copied = {path.relative_to(config).as_posix() for path in config.glob("plugins/cache/git-orch/orch/*/**/*.md")}
     names = {"/".join(Path(path).parts[5:]) for path in copied}
     assert {"commands/review.md", "commands/findings.md", "skills/reviewing/SKILL.md"} <= names
+
+
+def test_it_connects_to_the_mcp_server(client: Installed, project: Project) -> None:
+    added = claude(client, "mcp", "add", "orch", "--", "git", "orch", "mcp", cwd=project.path)
+    assert added.returncode == 0, added.stdout + added.stderr
+    listed = claude(client, "mcp", "list", cwd=project.path)
+    assert "orch: git orch mcp - ✔ Connected" in listed.stdout.replace("✓", "✔"), listed.stdout + listed.stderr
+    assert project.runs == []
