@@ -55,6 +55,7 @@ class _Serving:
         # Whoever calls is an agent, also where its client sets none of the marks: `review` then keeps to the budget.
         self._env = env if any(env.get(mark) for mark in people.MARKS) else {**env, "AI_AGENT": "mcp"}
         self._running: set[Process] = set()
+        self._starting = anyio.Lock()  # a verb that is being started is not among those yet
 
     async def run(self) -> None:
         """Requests are answered until standard input ends."""
@@ -76,6 +77,7 @@ class _Serving:
         """This process ends at once: the thread that reads standard input could not be called back."""
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for number in signals:
+                await self._starting.acquire()
                 for process in self._running:
                     process.kill()
                 os._exit(128 + number)
@@ -110,8 +112,9 @@ class _Serving:
         # -P: nothing is imported from the folder, whatever lies there.
         argv = [sys.executable, "-P", "-c", _START, *words]
         quiet = subprocess.DEVNULL
-        process = await anyio.open_process(argv, cwd=folder, env=self._env, stdin=quiet, stderr=quiet)
-        self._running.add(process)
+        async with self._starting:
+            process = await anyio.open_process(argv, cwd=folder, env=self._env, stdin=quiet, stderr=quiet)
+            self._running.add(process)
         try:
             async with process:  # killed where the request is cancelled
                 assert process.stdout is not None
