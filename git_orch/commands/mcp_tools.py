@@ -87,7 +87,7 @@ def _review(given: Json) -> list[str]:
     if kinds.of(kind).whole and revision:
         raise UsageError(f"a review of kind {kind} takes paths, and no revision")
     words = ["review", "--detach", "--json", f"--kind={kind}"]
-    words += ["--staged"] if given.get("staged") else []
+    words += [f"--{name}" for name in ("staged", "fresh") if given.get(name)]
     words += [f"--base={given['base']}"] if "base" in given else []
     words += [_plain(revision, "revision")] if revision else []
     return [*words, "--", *paths]
@@ -140,6 +140,7 @@ TOOLS = (
             "revision": {"type": "string", "description": "A commit, a branch, or a range A..B."},
             "base": _BASE,
             "staged": {"type": "boolean", "description": "What is staged, instead of the work tree."},
+            "fresh": {"type": "boolean", "description": "Also what was reviewed already."},
             "paths": {**_WORDS, "description": "Only these paths, as git's pathspecs."},
             "kind": {
                 "type": "string",

@@ -145,12 +145,14 @@ def test_status_in_words(changed: Repo, go: Path, orch: Orch) -> None:
     assert lines[3:5] == ["", "Open findings"]
     assert re.fullmatch(r"  blocking\[[k-z]+\]  a.py:1  Python cannot read it: '\(' was never closed", lines[5])
     table = lines[lines.index("Runs") + 1 :][:3]
-    assert re.fullmatch(rf"  {run}  \d+ s +you   working tree \w{{7}}  slow +⠋ (queued|starting|running)", table[1])
+    assert re.fullmatch(
+        rf"  {run}  \d+ s +you   working tree \w{{7}}  slow +[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] (queued|starting|running)", table[1]
+    )
     assert re.fullmatch(r"  \w{4}  \d+ s +you   working tree \w{7}  static +✗ 1 blocking", table[2])
     assert "hooks: on; none has fired yet" in lines
     assert re.fullmatch(r"  \w{4} \d\.\d s CPU, [\d.]+ MiB peak", lines[lines.index("Cost") + 1])
     assert lines[-1] == "  settings that git-orch does not know: orch.colour"
-    assert re.fullmatch(r"✗1 ⠋\ds\n", orch("status", "--line").stdout)
+    assert re.fullmatch(r"✗1 [⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\ds\n", orch("status", "--line").stdout)
     go.touch()
     orch("wait", run)
     assert orch("status", "--line").stdout == "✓\n"

@@ -133,6 +133,10 @@ def test_what_is_reviewed_is_what_the_arguments_name(project: Project) -> None:
         run = (await client.told("review", paths=["a.py"]))["run_id"]
         ended = await client.told("wait", run=run)
         assert (ended["verdict"], ended["coverage"]["offered"]) == ("pass", ["a.py"])
+        assert (await client.told("review", paths=["a.py"]))["run_id"] == run
+        again = (await client.told("review", paths=["a.py"], fresh=True))["run_id"]
+        assert again != run
+        await client.told("wait", run=again)
         run = (await client.told("review", revision="HEAD", base=""))["run_id"]
         assert (await client.told("wait", run=run))["coverage"]["offered"] == ["a.py", "docs/b.txt"]
 
@@ -298,6 +302,14 @@ def test_the_server_ends_and_leaves_nothing(how: str, project: Project) -> None:
     subprocess.run(["git-orch", "stop", "--all"], cwd=project.path, check=True, timeout=60)
 
 
+@pytest.mark.usefixtures("repo")
+@pytest.mark.parametrize("said", ["", "not json\n"])
+def test_whatever_comes_before_its_input_ends_it_ends_well(said: str, orch: Orch) -> None:
+    done = orch("mcp", stdin=said)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
 # -- without the package
 
 
@@ -328,4 +340,4 @@ def test_the_package_is_loaded_by_that_verb_alone() -> None:
 
 def test_no_tool_has_a_word_for_what_is_a_persons() -> None:
     taken = {name for tool in TOOLS for name in tool.takes}
-    assert taken & {"allow", "force", "reviewers", "disposition", "fresh", "mute", "trust", "rubric"} == set()
+    assert taken & {"allow", "force", "reviewers", "disposition", "mute", "trust", "rubric"} == set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from git_orch.commands.install import install, uninstall
 from git_orch.errors import EnvironmentProblem, UsageError
 from git_orch.install import claude, firing, hooksfile, launcher
 from git_orch.install.firing import Fired, Misfired
+from tests.acceptance.agents.clients import installed
 from tests.repo import Repo
 from tests.seal import Seal
 
@@ -243,10 +243,11 @@ def test_the_client_on_path_is_named_with_its_version(
 
 
 @pytest.mark.real_client
-@pytest.mark.skipif(shutil.which("claude") is None, reason="no claude on PATH")
-def test_the_client_takes_the_plugin(seal: Seal) -> None:
+@pytest.mark.skipif(not installed("claude"), reason="claude is not installed: scripts/clients, AGENT_CLIS, or PATH")
+@pytest.mark.parametrize("manifest", ["", ".claude-plugin/plugin.json"])
+def test_the_client_takes_the_plugin(seal: Seal, manifest: str) -> None:
     done = subprocess.run(
-        ["claude", "plugin", "validate", Path(__file__).parents[2]],
+        [installed("claude")[-1].program, "plugin", "validate", Path(__file__).parents[2] / manifest],
         env={**os.environ, "CLAUDE_CONFIG_DIR": str(seal.home / ".claude"), **QUIET},
         capture_output=True,
         text=True,
