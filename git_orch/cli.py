@@ -324,14 +324,6 @@ def trust(
     return trusting.trust(dict(os.environ), show=show, revoke=revoke, yes=yes)
 
 
-@verb("mcp")
-def mcp() -> int:
-    """Serve review, wait, findings, finding, dispute and gate to an agent, by MCP on standard input and output."""
-    from git_orch.commands import mcp_server
-
-    return mcp_server.serve()
-
-
 @verb("gate")
 def gate(
     revs: Annotated[list[str] | None, typer.Argument(metavar="[REV...]")] = None,
@@ -394,6 +386,18 @@ def hook(
     if client and client not in dialects.CLIENTS:
         raise UsageError(f"no client `{client}`", f"one of: {' '.join(dialects.CLIENTS)}")
     return trigger.main(["hook", event, client])
+
+
+@verb("mcp")
+def mcp() -> int:
+    """Serve what an agent may ask for over MCP, on standard input and output, until the input ends.
+
+    Its tools are review, wait, findings, finding, dispute and gate; none of them stops, allows, trusts or mutes. Wants
+    the package mcp: pip install 'git-orch[mcp]'.
+    """
+    from git_orch.commands import mcp as command
+
+    return command.serve(dict(os.environ))
 
 
 @verb("schema")

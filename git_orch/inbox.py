@@ -1,4 +1,4 @@
-"""What an agent in a sandbox asks for: files in `.orch/inbox`, taken in by the next hook or command.
+"""What an agent in a sandbox, or over MCP, asks for: files in `.orch/inbox`, taken in by the next hook or command.
 
 Some clients keep `.git` read-only for the commands of their agents. A file here is `{"schema_version": "1", "do":
 "dispute", "finding": ID, "why": TEXT, "session": ID}`; whoever wrote it, it is believed no further than an agent is.

@@ -10,6 +10,7 @@ from git_orch.commands import speaking
 from git_orch.decisions import Decision
 from git_orch.errors import EnvironmentProblem, UsageError
 from git_orch.formats.terminal import shown
+from git_orch.model import SCHEMA_VERSION
 from git_orch.workspace import settings_at
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from git_orch.layout import Layout
-    from git_orch.model import Finding
+    from git_orch.model import Finding, Json
 
 MUTE_S = 8 * 3600.0
 
@@ -44,6 +45,22 @@ def dismiss(name: str, why: str, env: dict[str, str]) -> int:
         "until that review drops it or a person dismisses it"
     )
     return 0
+
+
+def contest(name: str, why: str, env: Mapping[str, str], folder: str) -> Json:
+    """An agent's dispute lies in the inbox, for the next hook or command to take in; gives what was written there.
+
+    Raises:
+        NoSuchRun: there is no such finding.
+        EnvironmentProblem: there is no inbox, or it cannot be written.
+    """
+    place = _place(env, folder)
+    _, finding = lineage.named(place, name)
+    if not registry.instance_of(place.live):
+        raise EnvironmentProblem(f"{place.live} is gone, and the inbox with it", "a review makes it anew")
+    wish = _wish(finding, why.strip()[: decisions.WHY_LIMIT], env)
+    inbox.drop(place.live, wish)
+    return {"schema_version": SCHEMA_VERSION, **wish}
 
 
 def mute(env: dict[str, str], *, for_s: float | None, repo: bool, session: str, now_s: float | None = None) -> int:
@@ -90,10 +107,13 @@ def _dispute(place: Layout, finding: Finding, why: str, env: Mapping[str, str]) 
         decisions.write(place.durable, _decision(finding, why, env, by_person=False))
     except OSError:
         if registry.instance_of(place.live):
-            wish = {"do": inbox.DISPUTE, "finding": finding.id, "why": why, "session": people.session_of(env)}
-            inbox.drop(place.live, wish)
+            inbox.drop(place.live, _wish(finding, why, env))
             return
         raise EnvironmentProblem(f"cannot write {place.durable}", "a person can dismiss it instead") from None
+
+
+def _wish(finding: Finding, why: str, env: Mapping[str, str]) -> Json:
+    return {"do": inbox.DISPUTE, "finding": finding.id, "why": why, "session": people.session_of(env)}
 
 
 def _decision(finding: Finding, why: str, env: Mapping[str, str], *, by_person: bool) -> Decision:
@@ -123,10 +143,11 @@ def _whom(session: str) -> str:
     return f"session {shown(session)}" if session else "every session of this repository"
 
 
-def _place(env: Mapping[str, str]) -> Layout:
-    settings = settings_at(os.getcwd(), env)
+def _place(env: Mapping[str, str], folder: str = "") -> Layout:
+    folder = folder or os.getcwd()
+    settings = settings_at(folder, env)
     key.load(env)
-    return layout.locate(os.getcwd(), env, orch_dir=settings.directory)
+    return layout.locate(folder, env, orch_dir=settings.directory)
 
 
 def _write(place: Layout, decision: Decision) -> None:

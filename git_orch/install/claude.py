@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CLIENT = clients.CLIENTS["claude"]
 NAME = CLIENT.name
 TITLE = CLIENT.title
-PLUGIN = "git-orch"
+PLUGIN = "orch"
 _MANAGED = {
     "darwin": "/Library/Application Support/ClaudeCode",
     "win32": r"C:\Program Files\ClaudeCode",
@@ -41,7 +41,7 @@ def obstacles(paths: Mapping[Scope, str], managed_dir: str = "") -> list[str]:
             if value.get(key) is True:
                 found.append(f"`{key}` is set by your administrator in {path}: {TITLE} will not run this hook")
     if any(_has_plugin(value) for value in values.values()):
-        found.append(f"the plugin {PLUGIN} is on as well: each hook fires twice, and one of the two is enough")
+        found.append(f"the plugin {PLUGIN} of git-orch is on as well: each hook fires twice, and one of them is enough")
     return found
 
 

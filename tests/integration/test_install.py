@@ -565,7 +565,7 @@ def test_what_a_colleague_committed_is_left_to_the_colleague(repo: Repo) -> None
 
 
 def test_the_plugin_keeps_the_launcher(repo: Repo, settings: Path) -> None:
-    put(settings, b'{"enabledPlugins": {"git-orch@git-orch": true}}')
+    put(settings, b'{"enabledPlugins": {"orch@git-orch": true}}')
     install(repo)
     assert uninstall(repo).launcher == ""
     assert os.path.exists(launcher.path(os.environ))

@@ -106,12 +106,12 @@ def test_a_managed_part_counts_too(tmp_path: Path) -> None:
 
 
 def test_the_plugin_beside_the_line_is_told(tmp_path: Path) -> None:
-    (sentence,) = obstacles(tmp_path, user={"enabledPlugins": {"git-orch@any": True, "other@any": True}})
+    (sentence,) = obstacles(tmp_path, user={"enabledPlugins": {"orch@any": True, "other@any": True}})
     assert "twice" in sentence
 
 
 def test_a_plugin_that_is_off_is_none(tmp_path: Path) -> None:
-    assert obstacles(tmp_path, user={"enabledPlugins": {"git-orch@any": False, "other@git-orch": True}}) == []
+    assert obstacles(tmp_path, user={"enabledPlugins": {"orch@any": False, "other@git-orch": True}}) == []
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_plugin_that_is_off_is_none(tmp_path: Path) -> None:
         (b"", False),
         (b"{}", False),
         (put_in(b""), True),
-        (b'{"enabledPlugins": {"git-orch@x": true}}', True),
-        (b'{"enabledPlugins": {"git-orch@x": false}}', False),
+        (b'{"enabledPlugins": {"orch@x": true}}', True),
+        (b'{"enabledPlugins": {"orch@x": false}}', False),
         (b"{broken git-orch", True),
         (b"{broken", False),
     ],
