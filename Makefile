@@ -8,7 +8,7 @@ check: lint types layers test
 lint:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/demo scripts/test scripts/venv; \
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/clients scripts/demo scripts/test scripts/venv; \
 	else echo 'shellcheck is not installed: the shell scripts were not checked'; fi
 
 types:
