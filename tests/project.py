@@ -100,6 +100,20 @@ class Project:
         """The file holds the text now."""
         self.repo.write(path, text)
 
+    def rewrite(self) -> None:
+        """What was not committed is, on a branch, with an amended message, rebased onto a commit of another file."""
+        git = self.repo.git
+        git("switch", "--quiet", "--create", "topic")
+        git("add", "--all")
+        git("commit", "--quiet", "--message", "c")
+        git("commit", "--quiet", "--amend", "--message", "other words")
+        git("switch", "--quiet", "main")
+        self.edit("upstream\n", "upstream.txt")
+        git("add", "--all")
+        git("commit", "--quiet", "--message", "upstream")
+        git("switch", "--quiet", "topic")
+        git("rebase", "--quiet", "main")
+
     # -- what became of it
 
     @property

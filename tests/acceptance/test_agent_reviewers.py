@@ -34,15 +34,6 @@ Review = Callable[..., Json]
 
 
 @pytest.fixture
-def bin_folder(tmp_path: Path) -> Path:
-    """The folder of clients, first on PATH."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
-    return folder
-
-
-@pytest.fixture
 def review(project: Project, orch: Orch, bin_folder: Path) -> Review:
     """A function that reviews by a client that takes these steps, after `static`; gives what was told, with `code`."""
 

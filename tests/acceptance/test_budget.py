@@ -27,14 +27,6 @@ Client = Callable[..., None]
 
 
 @pytest.fixture
-def bin_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
-    return folder
-
-
-@pytest.fixture
 def agent(project: Project, bin_folder: Path) -> Client:
     """A function that makes `claude`, which takes these steps, a reviewer of the project beside `static`."""
 

@@ -243,22 +243,12 @@ def test_after_the_last_round_the_person_is_told_and_the_agent_at_the_next_promp
 
 def test_amend_rebase_and_ten_more_stops_tell_each_finding_once(begun: Project) -> None:
     """Case 27."""
-    git = begun.repo.git
     begun.reviewer("fake", "--findings", f"[{FAULT[1:-1]}, {MILD}]")
     begun.edit("uno = 1\ntwo = 2\n")
     stop(begun)
     begun.settle()
     texts = [stop(begun).get("reason", ""), context(prompt(begun))]
-    git("switch", "--quiet", "--create", "topic")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "c")
-    git("commit", "--quiet", "--amend", "--message", "other words")
-    git("switch", "--quiet", "main")
-    begun.edit("upstream\n", "upstream.txt")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "upstream")
-    git("switch", "--quiet", "topic")
-    git("rebase", "--quiet", "main")
+    begun.rewrite()
     for number in range(10):
         begun.edit(f"{number}\n", "unrelated.txt")
         texts.append(stop(begun).get("reason", ""))

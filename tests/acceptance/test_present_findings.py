@@ -55,18 +55,8 @@ def test_a_file_of_another_name_is_followed(found: Project, orch: Orch) -> None:
 
 
 def test_amend_rebase_and_ten_more_stops_leave_the_same_findings(found: Project, orch: Orch) -> None:
-    git = found.repo.git
     before, told = ids(found), opened(orch)
-    git("switch", "--quiet", "--create", "topic")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "c")
-    git("commit", "--quiet", "--amend", "--message", "other words")
-    git("switch", "--quiet", "main")
-    found.edit("upstream\n", "upstream.txt")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "upstream")
-    git("switch", "--quiet", "topic")
-    git("rebase", "--quiet", "main")
+    found.rewrite()
     assert opened(orch) == told
     for number in range(10):
         found.reviewer("fake", "--findings", TWO, "--stderr", f"{number}")

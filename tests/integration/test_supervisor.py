@@ -218,15 +218,17 @@ def test_an_entry_that_a_clean_takes_again_comes_back_again(scene: Workspace, re
     assert entries(scene) == []
 
 
+DIES_BEFORE_DISPOSING = """
+from git_orch import keeping
+def die(*_, **__):
+    os._exit(9)
+keeping.dispose = die
+"""
+
+
 def test_a_kept_tree_that_a_crash_left_behind_is_kept_by_the_sweep(scene: Workspace, repo: Repo) -> None:
     intent = order(scene, repo, fake_reviewer("--pass"), disposition="preserve")
-    patch = """
-    from git_orch import keeping
-    def die(*_, **__):
-        os._exit(9)
-    keeping.dispose = die
-    """
-    assert supervise(scene, intent, patch) == 9
+    assert supervise(scene, intent, DIES_BEFORE_DISPOSING) == 9
     assert reaper.sweep_one(scene, intent.run_id) == Reaped()
     kept = Path(scene.layout.durable, "kept", intent.run_id, "fake0")
     assert (kept / "a.py").read_text() == "reviewed\n"
@@ -236,13 +238,7 @@ def test_a_kept_tree_that_a_crash_left_behind_is_kept_by_the_sweep(scene: Worksp
 
 def test_a_kept_tree_without_our_mark_is_neither_moved_nor_removed(scene: Workspace, repo: Repo) -> None:
     intent = order(scene, repo, fake_reviewer("--pass"), disposition="preserve")
-    patch = """
-    from git_orch import keeping
-    def die(*_, **__):
-        os._exit(9)
-    keeping.dispose = die
-    """
-    assert supervise(scene, intent, patch) == 9
+    assert supervise(scene, intent, DIES_BEFORE_DISPOSING) == 9
     run_folder = Path(intent.temp_root, intent.run_id)
     mark = (run_folder / place.MARKER).read_text()
     (run_folder / place.MARKER).write_text("somebody else's\n")
