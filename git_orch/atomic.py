@@ -20,7 +20,7 @@ def write(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -
         _write_new(scratch, data, mode, durable)
         os.replace(scratch, path)
     except BaseException:
-        _unlink(scratch)
+        discard(scratch)
         raise
     if durable:
         _sync_folder(os.path.dirname(path))
@@ -35,7 +35,7 @@ def create(path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) 
     except FileExistsError:
         return False
     finally:
-        _unlink(scratch)
+        discard(scratch)
     if durable:
         _sync_folder(os.path.dirname(path))
     return True
@@ -51,6 +51,19 @@ def append(path: str, data: bytes) -> None:
     try:
         if os.write(fd, data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    finally:
+        os.close(fd)
+
+
+def is_torn(path: str) -> bool:
+    """Whether the file ends within a line, as a full disk or a power cut leaves it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | system.NOFOLLOW | system.CLOEXEC)
+    except OSError:
+        return False
+    try:
+        end = os.fstat(fd).st_size
+        return end > 0 and at.pread(fd, 1, end - 1) != b"\n"
     finally:
         os.close(fd)
 
@@ -111,7 +124,8 @@ def _sync_folder(folder: str) -> None:
         os.close(fd)
 
 
-def _unlink(path: str) -> None:
+def discard(path: str) -> None:
+    """The file is gone, or could not be taken away."""
     try:
         os.unlink(path)
     except OSError:

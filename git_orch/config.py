@@ -142,7 +142,7 @@ def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
     """
     values: Json = {}
     reviewers: dict[str, Json] = {}
-    many: dict[str, list[str]] = {"reviewers": [], "provide": [], "githooks": []}
+    many: dict[str, list[str]] = {key: [] for key in _SEVERAL}
     bases: list[tuple[str, str]] = []
     unknown: list[str] = []
     for item in items:
@@ -159,14 +159,15 @@ def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
             values[field] = convert(key, value)
         elif key.casefold() == "orch.trust":
             continue  # `with_shared` has seen to it
-        elif key.casefold() in ("orch.reviewers", "orch.review.provide", "orch.githooks"):
+        elif key.casefold() in _SEVERAL:
             # An empty value drops what wider scopes said, as for git's own lists (credential.helper).
-            name = words[-1].casefold()
+            name = key.casefold()
             many[name] = many[name] + value.replace(",", " ").split() if value.strip() else []
         else:
             unknown.append(key)
-    if many["reviewers"]:
-        values["reviewers"] = tuple(dict.fromkeys(many["reviewers"]))
+    reading, provide, git_hooks = (tuple(many[key]) for key in _SEVERAL)
+    if reading:
+        values["reviewers"] = tuple(dict.fromkeys(reading))
     values |= {field: convert(name, env[name]) for name, (field, convert) in _VARIABLES.items() if env.get(name)}
     timeout_s = values.get("review_timeout_s", 600.0)
     defined = (
@@ -176,8 +177,8 @@ def parse(items: list[bytes], env: Mapping[str, str]) -> Settings:
     return Settings(
         **values,
         defined=tuple(defined),
-        provide=tuple(many["provide"]),
-        git_hooks=tuple(many["githooks"]),
+        provide=provide,
+        git_hooks=git_hooks,
         branch_bases=tuple(bases),
         unknown=tuple(unknown),
     )
@@ -269,28 +270,16 @@ def _folder(key: str, text: str) -> str:
     return text
 
 
-def _output(key: str, text: str) -> str:
-    if text.casefold() in _OUTPUTS:
-        return text.casefold()
-    raise UsageError(f"{key}: `{text}` is none of {', '.join(_OUTPUTS)}")
+def _one_of(*words: str) -> Callable[[str, str], str]:
+    """A reader for one of these words, in whatever case."""
+    others = f"neither {words[0]} nor {words[1]}" if len(words) == 2 else f"none of {', '.join(words)}"
 
+    def word(key: str, text: str) -> str:
+        if text.casefold() in words:
+            return text.casefold()
+        raise UsageError(f"{key}: `{text}` is {others}")
 
-def _match(key: str, text: str) -> str:
-    if text.casefold() in ("content", "exact"):
-        return text.casefold()
-    raise UsageError(f"{key}: `{text}` is neither content nor exact")
-
-
-def _delivery(key: str, text: str) -> str:
-    if text.casefold() in ("prompt", "wake", "off"):
-        return text.casefold()
-    raise UsageError(f"{key}: `{text}` is none of prompt, wake, off")
-
-
-def _unattended(key: str, text: str) -> str:
-    if text.casefold() in ("inform", "block"):
-        return text.casefold()
-    raise UsageError(f"{key}: `{text}` is neither inform nor block")
+    return word
 
 
 def _text(_key: str, text: str) -> str:
@@ -308,9 +297,9 @@ _PLAIN: dict[str, Reader] = {
     "orch.rubric": ("rubric", _text),
     "orch.hookbudget": ("hook_budget_s", seconds),
     "orch.settle": ("settle_s", seconds),
-    "orch.delivery": ("delivery", _delivery),
+    "orch.delivery": ("delivery", _one_of("prompt", "wake", "off")),
     "orch.rounds": ("rounds", _whole),
-    "orch.unattended": ("unattended", _unattended),
+    "orch.unattended": ("unattended", _one_of("inform", "block")),
     "orch.maxreviews": ("max_reviews", _above_zero),
     "orch.budget.hour": ("budget_hour", _limit),
     "orch.budget.day": ("budget_day", _limit),
@@ -323,12 +312,14 @@ _PLAIN: dict[str, Reader] = {
     "orch.keepruns": ("keep_runs", _whole),
     "orch.keepdays": ("keep_days", _whole),
     "orch.keepbytes": ("keep_bytes", size),
-    "orch.gate.match": ("gate_match", _match),
+    "orch.gate.match": ("gate_match", _one_of("content", "exact")),
     "orch.notes": ("notes", _boolean),
 }
+_SEVERAL = ("orch.reviewers", "orch.review.provide", "orch.githooks")
+"""What may be given several times."""
 _OF_A_REVIEWER: dict[str, Reader] = {
     "command": ("command", _text),
-    "output": ("output", _output),
+    "output": ("output", _one_of(*_OUTPUTS)),
     "timeout": ("timeout_s", seconds),
     "stall": ("stall_s", seconds),
     "required": ("required", _boolean),
@@ -353,7 +344,7 @@ def _reviewer_key(reviewers: dict[str, Json], name: str, key: str, value: str, u
 
 def plain_keys() -> list[str]:
     """The settings that have no name of a user's in them, in small letters."""
-    return [*_PLAIN, "orch.reviewers", "orch.review.provide", "orch.githooks"]
+    return [*_PLAIN, *_SEVERAL]
 
 
 def reviewer_keys() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, jsontext, system
+from git_orch import atomic, jsontext
 from git_orch.model import Record, utc_stamp
 
 TYPE_CHECKING = False
@@ -113,7 +113,7 @@ def write(durable: str, decision: Decision) -> None:
     os.makedirs(durable, mode=0o755, exist_ok=True)
     told = {name: value for name, value in decision.fields().items() if value}
     line = jsontext.dumps({"schema_version": "1", "time": utc_stamp(decision.at), **told}).encode("ascii") + b"\n"
-    atomic.append(path, b"\n" + line if _is_torn(path) else line)
+    atomic.append(path, b"\n" + line if atomic.is_torn(path) else line)
 
 
 def now() -> float:
@@ -139,15 +139,3 @@ def _is_well_formed(decision: Decision) -> bool:
     texts = (value for name, value in decision.fields().items() if name not in numbers)
     are_numbers = all(isinstance(getattr(decision, name), (int, float)) for name in numbers)
     return are_numbers and all(isinstance(text, str) for text in texts) and decision.kind in KINDS
-
-
-def _is_torn(path: str) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | system.NOFOLLOW | system.CLOEXEC)
-    except OSError:
-        return False
-    try:
-        end = os.fstat(fd).st_size
-        return end > 0 and system.at.pread(fd, 1, end - 1) != b"\n"
-    finally:
-        os.close(fd)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from git_orch import atomic
 from git_orch.git import encode, split_z
 from git_orch.reviewers.reading import RULE
 
@@ -90,7 +91,8 @@ def attributes(store: Store, tree_id: str, paths: Iterable[str]) -> dict[str, fr
         words = ("check-attr", "--cached", "-z", "--stdin", _GENERATED, _VENDORED_ATTRIBUTE)
         told = split_z(git.run(*words, stdin=b"".join(encode(path) + b"\0" for path in wanted)))
     finally:
-        _unlink(index)
+        for path in (index, f"{index}.lock"):
+            atomic.discard(path)
     return _set_ones(told)
 
 
@@ -136,11 +138,3 @@ def _reason(path: str, attributes: frozenset[str]) -> str:
     if _VENDORED_ATTRIBUTE in attributes or not _VENDORED.isdisjoint(folders):
         return "vendored"
     return "vendored" if folders and folders[0] in _VENDORED_TOPS else ""
-
-
-def _unlink(path: str) -> None:
-    for each in (path, f"{path}.lock"):
-        try:
-            os.unlink(each)
-        except OSError:
-            continue

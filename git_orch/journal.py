@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, jsontext, system
+from git_orch import atomic, jsontext
 from git_orch.model import utc_stamp
 
 TYPE_CHECKING = False
@@ -45,14 +45,4 @@ class Journal:
 
     def _is_torn(self) -> bool:
         """Whether the file ends within a line; looked at once, and again after a failure."""
-        if not self._may_be_torn:
-            return False
-        try:
-            fd = os.open(self._path, os.O_RDONLY | system.NOFOLLOW | system.CLOEXEC)
-        except OSError:
-            return False
-        try:
-            end = os.fstat(fd).st_size
-            return end > 0 and system.at.pread(fd, 1, end - 1) != b"\n"
-        finally:
-            os.close(fd)
+        return self._may_be_torn and atomic.is_torn(self._path)

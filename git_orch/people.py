@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from git_orch import system
+from git_orch.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,16 @@ _MOST_ANCESTORS = 64
 def is_person(env: Mapping[str, str]) -> bool:
     """Whether a person types: there is a terminal, and no agent's session around it."""
     return has_terminal() and not in_agent_session(env)
+
+
+def refuse_others(env: Mapping[str, str], verb: str) -> None:
+    """A person types.
+
+    Raises:
+        UsageError: it is an agent, or a script.
+    """
+    if not is_person(env):
+        raise UsageError(f"{verb} is a person's", "type it in a terminal, outside an agent's session")
 
 
 def in_agent_session(env: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import dedup, locks, runs
+from git_orch import atomic, dedup, locks, runs
 from git_orch.key import digest
 from git_orch.removal import remove_path
 
@@ -99,7 +99,7 @@ def _drop_old(folder: str, oldest: float) -> None:
     """The sessions that were last heard of before that time are gone."""
     for path in _paths(folder):
         if _mtime(path) < oldest:
-            _unlink(path)
+            atomic.discard(path)
 
 
 def _drop_old_folders(folder: str, oldest: float) -> None:
@@ -120,7 +120,7 @@ def _drop_vanished(folder: str, common_dir: str) -> None:
         if len(name) == _DIGEST_DIGITS and name not in known and not _is_in_use(path):
             remove_path(path)
         elif name.startswith("staged-") and _mtime(path) < time.time() - _DAY_S:
-            _unlink(path)
+            atomic.discard(path)
 
 
 def _is_in_use(folder: str) -> bool:
@@ -152,10 +152,3 @@ def _mtime(path: str) -> float:
         return os.lstat(path).st_mtime
     except OSError:
         return time.time()
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return

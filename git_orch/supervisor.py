@@ -348,14 +348,15 @@ class Life:
         _unlink(os.path.join(self._intent.run_dir, runs.ROOM))
         self._write_results(reviewed)
         # Not synced yet: after a power cut before the second time, the entry is still there for the reaper.
-        self._write_record(ending, reviewed, timings, durable=False)
+        paid = budget.paid(budget.read(self._intent.durable).day())
+        self._write_record(ending, reviewed, timings, paid, durable=False)
         sessions.announce(self._intent.durable)
         if ending.verdict == "unreviewed":
             dedup.unclaim(self._intent.durable, self._intent.dedup_key, self._intent.run_id)
         is_gone = self._dispose()
         timings["dispose"] = _ms(disposing)
         timings["total"] = _ms(self._start) + self._intent.snapshot_ms
-        self._write_record(ending, reviewed, timings)
+        self._write_record(ending, reviewed, timings, paid)
         return is_gone
 
     def _note(self, ending: Ending) -> None:
@@ -418,7 +419,7 @@ class Life:
         runs.write(self._intent.run_dir, "coverage.json", covered)
 
     def _write_record(
-        self, ending: Ending, reviewed: Reviewed, timings: dict[str, int], *, durable: bool = True
+        self, ending: Ending, reviewed: Reviewed, timings: dict[str, int], usd_today: float, *, durable: bool = True
     ) -> None:
         ended = report.Ended(
             status=ending.status,
@@ -431,7 +432,7 @@ class Life:
             change=reviewed.change,
             materialized=reviewed.materialized,
             timings_ms=timings,
-            usd_today=budget.paid(budget.read(self._intent.durable).day()),
+            usd_today=usd_today,
         )
         runs.write(self._intent.run_dir, runs.RECORD, report.record_json(self._intent, ended), durable=durable)
 

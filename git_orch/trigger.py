@@ -121,7 +121,8 @@ def is_in_a_tree(cwd: str) -> bool:
 def has_news(cwd: str, who: str, payload: Json) -> bool:
     """Whether a prompt could change anything; in a plain repository two stats tell, and git is not asked.
 
-    Everywhere else (a linked worktree, a submodule) the slow way finds out.
+    Where nothing could, that the session is not quiet is noted all the same. Everywhere else (a linked worktree, a
+    submodule) the slow way finds out.
     """
     top = os.path.realpath(cwd)
     while not os.path.isdir(os.path.join(top, ".git")):
@@ -131,8 +132,10 @@ def has_news(cwd: str, who: str, payload: Json) -> bool:
     from git_orch import quiet, session_name
 
     name, durable = session_name.of(who, dialects.session_id(payload), top), os.path.join(top, ".git", "orch")
+    if session_name.has_news(durable, name):
+        return True
     quiet.disturb(durable, name)
-    return session_name.has_news(durable, name)
+    return False
 
 
 def read_payload(fd: int, timeout_s: float) -> Json:

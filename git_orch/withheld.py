@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from git_orch import system
+from git_orch import atomic, system
 from git_orch.git import decode, encode
 from git_orch.model import Record
 
@@ -118,7 +118,7 @@ def overlay(
         return Overlay(tree_id=git.line("write-tree", "--missing-ok"), withheld=withheld)
     finally:
         for path in (index, f"{index}.lock"):
-            _unlink(path)
+            atomic.discard(path)
 
 
 def texts(store: Store, given: Overlay) -> list[tuple[str, bytes]]:
@@ -167,10 +167,3 @@ def _write(path: str, data: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | system.NOFOLLOW | system.CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(data)
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass

@@ -71,7 +71,7 @@ def mute(env: dict[str, str], *, for_s: float | None, repo: bool, session: str, 
     Raises:
         UsageError: it is no person who types.
     """
-    _persons_only(env, "mute")
+    people.refuse_others(env, "mute")
     now = decisions.now() if now_s is None else now_s
     until = now + (for_s if for_s is not None else MUTE_S)
     place = _place(env)
@@ -90,7 +90,7 @@ def unmute(env: dict[str, str], *, session: str) -> int:
     Raises:
         UsageError: it is no person who types.
     """
-    _persons_only(env, "unmute")
+    people.refuse_others(env, "unmute")
     _write(_place(env), Decision(kind="unmute", by="person", at=decisions.now(), session=session))
     speaking.line(f"{_whom(session)}: no longer muted")
     return 0
@@ -127,11 +127,6 @@ def _decision(finding: Finding, why: str, env: Mapping[str, str], *, by_person: 
         message=finding.message,
         who="" if by_person else people.session_of(env),
     )
-
-
-def _persons_only(env: Mapping[str, str], verb: str) -> None:
-    if not people.is_person(env):
-        raise UsageError(f"{verb} is a person's", "type it in a terminal, outside an agent's session")
 
 
 def _last_session(place: Layout) -> str:

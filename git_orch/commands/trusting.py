@@ -11,10 +11,6 @@ from git_orch.errors import EXIT_NO, EXIT_PASS, UsageError
 from git_orch.formats.terminal import shown
 from git_orch.git import decode
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 def trust(env: dict[str, str], *, show: bool, revoke: bool, yes: bool) -> int:
     """What the file holds is printed, and it counts from now on, where a person said so; or no more, with `revoke`.
@@ -40,8 +36,7 @@ def trust(env: dict[str, str], *, show: bool, revoke: bool, yes: bool) -> int:
         speaking.line(f"  {shown(key)} = {shown(value)}{'     a command' if key.endswith('.command') else ''}")
     if show or is_trusted:
         return EXIT_PASS
-    if not people.is_person(env):
-        raise UsageError("trust is a person's", "type it in a terminal, outside an agent's session")
+    people.refuse_others(env, "trust")
     if not yes and not _agreed():
         speaking.line("not trusted: nothing of it counts")
         return EXIT_NO

@@ -7,9 +7,12 @@ import os
 from collections.abc import Iterator, Mapping
 
 from git_orch.errors import EnvironmentProblem, OrchError
-from git_orch.install import edit, files, hooksfile, receipts
+from git_orch.git import Git
+from git_orch.install import edit, files, gitconfig, hooksfile, receipts
 from git_orch.install.clients import Client
 from git_orch.install.receipts import Receipt
+from git_orch.key import digest
+from git_orch.layout import Layout
 from git_orch.model import Record
 
 
@@ -127,3 +130,19 @@ def settings_without(raw: bytes | None, receipt: Receipt | None, client: Client)
         return receipt.original
     bare = hooksfile.take_out(raw, client, hooksfile.keys_of(receipt.original or b""))
     return receipt.original if hooksfile.is_empty(receipt.original) and hooksfile.is_empty(bare) else bare
+
+
+def into_config(git: Git, layout: Layout, old: Receipt | None, wanted: Mapping[str, str], what: str) -> Change:
+    """The repository's configuration with these settings, and the receipt for them and for those of before."""
+    path = gitconfig.path_of(layout.common_dir)
+    before = files.read(path) or b""
+    after = gitconfig.edited(git, before, {key: (value,) for key, value in wanted.items()})
+    receipt = Receipt(
+        path=path,
+        kind="git-config",
+        original=gitconfig.without(git, before, old) if old else before,
+        written=digest(after),
+        common_dir=layout.common_dir,
+        settings={**(old.settings if old else {}), **wanted},
+    )
+    return Change(path=path, kind="git-config", before=before, after=after, what=what, receipt=receipt)

@@ -16,7 +16,7 @@ from typing import Literal
 from git_orch import config, proc
 from git_orch.git import Git, decode, without_git
 from git_orch.install import files, gitconfig, launcher, receipts
-from git_orch.install.changes import Change, Plan, carry_out
+from git_orch.install.changes import Change, Plan, carry_out, into_config
 from git_orch.install.receipts import Receipt
 from git_orch.install.removal import remove_launcher
 from git_orch.key import digest, state_dir
@@ -377,18 +377,8 @@ def _into_config(
     missing = {key: value for key, value in wanted.items() if gitconfig.values(git, before, key) != (value,)}
     if not missing:
         return None
-    after = gitconfig.edited(git, before, {key: (value,) for key, value in missing.items()})
-    old = kept.get(path)
-    receipt = Receipt(
-        path=path,
-        kind="git-config",
-        original=(old.original if old.fits(before) else gitconfig.without(git, before, old)) if old else before,
-        written=digest(after),
-        common_dir=layout.common_dir,
-        settings={**(old.settings if old else {}), **missing},
-    )
     what = ", ".join(f"{key} = {value}" if key == SETTING else key for key, value in missing.items())
-    return Change(path=path, kind="git-config", before=before, after=after, what=what, receipt=receipt)
+    return into_config(git, layout, kept.get(path), missing, what)
 
 
 def _out_of_config(layout: Layout, env: Mapping[str, str], kept: Mapping[str, Receipt]) -> Change | None:

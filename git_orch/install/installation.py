@@ -14,7 +14,7 @@ from git_orch.config import Settings
 from git_orch.errors import EnvironmentProblem
 from git_orch.git import Git
 from git_orch.install import claude, clients, files, gitconfig, hooksfile, launcher, receipts
-from git_orch.install.changes import Change, Plan, about, carry_out, settings_without
+from git_orch.install.changes import Change, Plan, about, carry_out, into_config, settings_without
 from git_orch.install.clients import Client, Scope
 from git_orch.install.receipts import Receipt
 from git_orch.key import digest, state_dir
@@ -173,18 +173,8 @@ def _into_config(wish: Wish, layout: Layout, env: Mapping[str, str], kept: Mappi
     wanted = gitconfig.wanted(git, before, wish.reviewers)
     if not wanted:
         return None
-    after = gitconfig.edited(git, before, {key: (value,) for key, value in wanted.items()})
-    old = kept.get(path)
-    receipt = Receipt(
-        path=path,
-        kind="git-config",
-        original=gitconfig.without(git, before, old) if old else before,
-        written=digest(after),
-        common_dir=layout.common_dir,
-        settings={**(old.settings if old else {}), **wanted},
-    )
     what = ", ".join(key if value == "true" else f"{key} = {value}" for key, value in wanted.items())
-    return Change(path=path, kind="git-config", before=before, after=after, what=what, receipt=receipt)
+    return into_config(git, layout, kept.get(path), wanted, what)
 
 
 def _about_client(client: Client, layout: Layout, env: Mapping[str, str]) -> Iterator[str]:
