@@ -43,14 +43,18 @@ def wait(scene: Scene) -> int:
 
 
 def _under_way(scene: Scene) -> str:
-    """The session's newest run, while it goes on; "" where this stop has fired none."""
+    """The session's newest run; "" where it has none.
+
+    One that goes on is this stop's. Where there is none after a while, this stop has fired none, or a review so short
+    that it was over before we looked: what the newest one found is then told, if nobody has told it yet.
+    """
     deadline = time.monotonic() + FIRST_S
-    while time.monotonic() < deadline:
+    while True:
         session = _session(scene)
-        if session is not None and session.run_ids and not _has_ended(scene, session.run_ids[-1]):
-            return session.run_ids[-1]
+        newest = session.run_ids[-1] if session is not None and session.run_ids else ""
+        if time.monotonic() >= deadline or (newest and not _has_ended(scene, newest)):
+            return newest
         time.sleep(_NAP_S)
-    return ""
 
 
 def _ended(scene: Scene, run_id: str) -> bool:

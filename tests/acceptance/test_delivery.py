@@ -592,6 +592,17 @@ def test_wake_waits_for_the_review_and_wakes_the_session(begun: Project, tmp_pat
     assert stop(begun) == {}
 
 
+def test_wake_tells_of_a_review_that_was_over_before_it_looked(begun: Project) -> None:
+    begun.set("orch.delivery", "wake")
+    begun.edit("one = 1\ntwo = 2\n")
+    assert stop(begun) == {}
+    begun.settle()
+    code, out, err = ended(waking(begun))
+    assert (code, out) == (10, b"")
+    assert b'"planted fault"' in err
+    assert ended(waking(begun)) == (0, b"", b"")  # once
+
+
 def test_wake_is_silent_where_there_is_nothing_or_a_person_has_not_chosen_it(begun: Project) -> None:
     assert ended(waking(begun)) == (0, b"", b"")
     begun.set("orch.delivery", "wake")
