@@ -148,8 +148,13 @@ def test_a_run_outlives_its_folder_being_wiped(project: Project, orch: Orch, tmp
     appears(tmp_path / "up")
     run_id = project.last
     for wipe in (["clean", "-fdxq"], ["stash", "push", "--quiet", "--all"]):
-        project.repo.git(*wipe)
-        assert project.live == []
+        supervisor = project.supervisor(run_id)
+        os.kill(supervisor, signal.SIGSTOP)  # it would put the entry back before we have looked
+        try:
+            project.repo.git(*wipe)
+            assert project.live == []
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
         wait_until(lambda: project.live == [run_id], 10, what="the entry is back")
         assert project.supervisor(run_id)
     assert orch("sweep", "--json").returncode == 0
