@@ -43,7 +43,10 @@ def dispose(root: str, run_id: str, key: bytes, before: Callable[[], None] = lam
     except OSError:
         return "absent"
     try:
-        return _dispose(root, root_fd, run_id, key, ours, before)
+        disposed = _dispose(root, root_fd, run_id, key, ours, before)
+        if disposed not in ("in-use", "foreign"):
+            _remove_unfinished(root, run_id)
+        return disposed
     finally:
         os.close(root_fd)
         place.let_go(run_folder)
@@ -96,6 +99,13 @@ def _dispose(root: str, root_fd: int, run_id: str, key: bytes, ours: int, before
         return "disposed" if remove(trash, root_fd) else "left"
     finally:
         os.close(run_fd)
+
+
+def _remove_unfinished(root: str, run_id: str) -> None:
+    """What a process had made of the run's folder when it died, before it bore our mark and the run's name, is gone."""
+    for name in _names(root):
+        if name.startswith(f"{place.NEW}{run_id}-"):
+            remove_path(os.path.join(root, name))
 
 
 def _remove_trash(root: str, name: str, key: bytes) -> bool:

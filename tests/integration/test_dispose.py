@@ -256,6 +256,22 @@ def test_trash_that_is_not_ours_or_under_somebodys_hands_stays(root: str, monkey
     assert sweep_trash(root, KEY) == []
 
 
+def test_a_folder_that_a_dead_process_never_finished_goes_with_its_run(root: str) -> None:
+    run_id, alive = make_run_id(), make_run_id()
+    for name in (f".new-{run_id}-1234", f".new-{alive}-1234"):
+        Path(root, name).mkdir()
+        Path(root, name, "half").touch()
+    assert dispose(root, run_id, KEY) == "absent"
+    assert os.listdir(root) == [f".new-{alive}-1234"]
+    foreign = Path(root, alive)
+    foreign.mkdir()
+    assert dispose(root, alive, KEY) == "foreign"
+    assert sorted(os.listdir(root)) == [f".new-{alive}-1234", alive]
+    foreign.rmdir()
+    assert dispose(root, alive, KEY) == "absent"
+    assert os.listdir(root) == []
+
+
 def test_abandoned_trees_go_when_they_are_old_and_nobody_holds_them(root: str) -> None:
     old, young, held = filled(), filled(), filled()
     for each in (old, held):
