@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # What a user may have set that would make a read-only command run a program, wait, lock or write.
 QUIET = (
     "core.hooksPath=/dev/null",
+    # Of hooks that are told in the configuration (git 2.54), those that commands of ours set off; by event from 2.55 on.
+    "hook.post-index-change.enabled=false",
+    "hook.reference-transaction.enabled=false",
+    "hook.pre-auto-gc.enabled=false",
     "core.fsmonitor=false",
     "core.splitIndex=false",
     "core.safecrlf=false",

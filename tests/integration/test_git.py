@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,6 +112,26 @@ def test_looking_writes_nothing(started: Repo) -> None:
     assert fingerprint(started) == before
     started.git("status", "--porcelain")
     assert fingerprint(started) != before
+
+
+def test_no_hook_of_the_configuration_runs(started: Repo, tmp_path: Path) -> None:
+    if tuple(map(int, re.findall(r"\d+", started.git("version"))[:2])) < (2, 55):
+        pytest.skip("git before 2.55 switches no event's hooks off")
+    ran = tmp_path / "ran.txt"
+    started.git("config", "hook.theirs.command", f"echo ran >>{ran}; :")
+    for event in ("post-index-change", "reference-transaction", "pre-auto-gc"):
+        started.git("config", "--add", "hook.theirs.event", event)
+
+    def work(run: Callable[..., object]) -> None:
+        started.write("b.txt", f"{run}\n")
+        run("add", "-A")
+        run("update-ref", "refs/heads/other", "HEAD")
+        run("update-ref", "-d", "refs/heads/other")
+
+    work(at(started, index=f"{tmp_path}/index").run)
+    assert not ran.exists()
+    work(started.git)
+    assert set(ran.read_text().splitlines()) == {"ran"}
 
 
 def test_two_at_once(started: Repo) -> None:
