@@ -8,6 +8,7 @@ tree made right after one was deleted takes up to six times as long.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shutil
 import statistics
@@ -19,7 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HOOK = Path(__file__).resolve().parent.parent / "git_orch" / "hook.py"
+PROJECT = Path(__file__).resolve().parent.parent
+HOOK = PROJECT / "git_orch" / "hook.py"
 BARE = [sys.executable, "-I", "-S"]
 FOLDER_FILES = 100
 
@@ -283,6 +285,45 @@ def _run_id() -> str:
     return registry.make_run_id()
 
 
+def claude(world: World) -> list[Ratio]:
+    """A session of the real Claude Code that edits a file and stops, with our hooks and without: what they add."""
+    from tests.acceptance.agents.clients import installed, setting
+    from tests.acceptance.agents.provider import Provider, Reply
+
+    rows: list[Ratio] = []
+    for client in installed("claude"):
+        repo = make_repo(world, 500)
+        homes = [world.fresh("with"), world.fresh("without")]
+        write = ("Bash", {"command": "date +%N >d0000/f00000.py", "description": "work"})
+        with Provider(author=(Reply(text="writing", tools=(write,)), Reply(text="done"))) as provider:
+            envs = [{**world.env, **setting("claude", provider.url, home).env} for home in homes]
+            words = ["git", "orch", "install", "claude", "--yes", "--reviewer", "static"]
+            subprocess.run(words, cwd=repo, env=envs[0], capture_output=True, check=True, timeout=100)
+
+            program = [str(client.program), "-p", "work", "--allowedTools", "Bash", "--permission-mode", "acceptEdits"]
+            taken: list[list[float]] = [[], []]
+            for _ in range(world.rounds):
+                for times, env in zip(taken, envs, strict=True):
+                    times.append(timed(functools.partial(world.run, program, cwd=repo, **env)))
+                    settle(repo)
+            asked = len(provider.requests)
+        reviewed = len(list((repo / ".git" / "orch" / "runs").iterdir()))
+        ours, plain = map(statistics.median, taken)
+        detail = f"{ours:.0f} - {plain:.0f} ms, {asked} requests, {reviewed} reviews"
+        rows.append(
+            Ratio(
+                name=f"{client.label}, longer by our hooks / 1 s",
+                ours=[ours - plain],
+                plain=[1000.0],
+                most=1.0,
+                detail=detail,
+            )
+        )
+    if not rows:
+        print("not run: no Claude Code here (scripts/clients, AGENT_CLIS)")
+    return rows
+
+
 def memory(world: World) -> list[Ratio]:
     """PSS of the processes of one run while its reviewer waits, against a bare interpreter."""
     repo = make_repo(world, 500)
@@ -391,7 +432,7 @@ def sweep(world: World, entries: int) -> list[Ratio]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--quick", action="store_true", help="few rounds and small repositories, to see that it runs")
-    parser.add_argument("names", nargs="*", help="only these: hook idle untracked trees memory sweep")
+    parser.add_argument("names", nargs="*", help="only these: hook idle untracked trees memory sweep claude")
     options = parser.parse_args()
     sizes = (1_000,) if options.quick else (5_000, 50_000)
     benches: dict[str, Callable[[World], list[Ratio]]] = {
@@ -400,8 +441,10 @@ def main() -> int:
         "untracked": many_untracked,
         "trees": lambda world: trees(world, sizes[0]),
         "memory": memory,
+        "claude": claude,
         "sweep": lambda world: sweep(world, 500 if options.quick else 10_000),
     }
+    sys.path.insert(0, str(PROJECT))
     world = make_world(rounds=3 if options.quick else 9)
     os.environ.update(world.env)
     missed = 0
