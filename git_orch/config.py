@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from git_orch.model import Json, Threshold
+    from git_orch.proc import Finished
 
-_QUERY = r"^(orch\.|branch\..*\.orchbase$)"
+QUESTION = ("config", "-z", "--get-regexp", r"^(orch\.|branch\..*\.orchbase$)")
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -106,10 +107,18 @@ def read(git: Git, env: Mapping[str, str]) -> Settings:
         UsageError: a value is not what its key takes.
         GitError: a configuration file cannot be read.
     """
-    words = ("config", "-z", "--get-regexp", _QUERY)
-    done = git.attempt(*words)
+    return heard(git, git.attempt(*QUESTION), env)
+
+
+def heard(git: Git, done: Finished, env: Mapping[str, str]) -> Settings:
+    """The settings that are the answer of `git` to `QUESTION`.
+
+    Raises:
+        UsageError: a value is not what its key takes.
+        GitError: a configuration file cannot be read.
+    """
     if done.code not in (0, 1):  # 1: there is none
-        raise git.failure(words, done)
+        raise git.failure(QUESTION, done)
     return with_shared(split_z(done.stdout), env, shared.find(git.cwd or git.git_dir, env))
 
 

@@ -7,10 +7,7 @@ import sys
 
 from git_orch import (
     atomic,
-    dedup,
     dialects,
-    launch,
-    layout,
     quiet,
     runs,
     session_name,
@@ -22,12 +19,9 @@ from git_orch.errors import OrchError, UsageError
 from git_orch.index import folder as index_folder
 from git_orch.install import launcher
 from git_orch.key import digest
-from git_orch.launch import Order
 from git_orch.model import Base
 from git_orch.occasion import Fired, Scene
-from git_orch.place import temp_root
 from git_orch.sessions import Session
-from git_orch.target import Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,10 +65,10 @@ def fire(fired: Fired, cwd: str, env: Mapping[str, str]) -> int:
 
 def _handle(fired: Fired, cwd: str, env: Mapping[str, str]) -> int:
     own = {name: value for name, value in env.items() if name not in _OF_GIT}
-    settings = workspace.settings_at(cwd, own)
+    settings, locate = workspace.asked_at(cwd, own)
     if not settings.enabled:
         return 0
-    place = layout.locate(cwd, own, orch_dir=settings.directory)
+    place = locate()
     launcher.note_fired(own, fired.event, fired.client)
     if fired.event == dialects.PROMPT:
         quiet.disturb(place.durable, session_name.of(fired.client, fired.session_id, place.worktree))
@@ -124,7 +118,7 @@ def _stop(scene: Scene) -> None:
 def _reviewed(scene: Scene, taken: Snapshot) -> Session:
     """The session, once what it did since it began, or since it was last reviewed, is being reviewed."""
     session = _session(scene.layout, scene.fired)
-    base = _base(scene, session)
+    base = _base(scene, session, taken.tree_id)
     session = session or _new_session(scene, base.tree_id).replace(late=True)
     left_out = _left_out(taken)
     is_seen = left_out in ("", session.left_out)  # an edit that could not be read is told once, never passed over
@@ -151,7 +145,7 @@ def _left_out(taken: Snapshot) -> str:
 
 def _session_start(scene: Scene) -> None:
     """What was left behind is swept, the session's base is known, and what ended since is told."""
-    from git_orch import reaper
+    from git_orch import launch, reaper
 
     if reaper.sweep(scene, budget_s=SWEEP_S).unfinished:
         launch.in_background(lambda: reaper.sweep(scene), _SWEEP, scene.layout.worktree, env=scene.env)
@@ -188,14 +182,17 @@ def _new_session(scene: Scene, base_tree_id: str) -> Session:
     )
 
 
-def _base(scene: Scene, session: Session | None) -> Base:
-    """The tree that the session is compared with: its last reviewed one, else its first, else HEAD's."""
+def _base(scene: Scene, session: Session | None, taken: str) -> Base:
+    """The tree that the session is compared with: its last reviewed one, else its first, else HEAD's.
+
+    `taken`, the tree of this moment, is there for sure.
+    """
     from git_orch import target
 
     git = scene.git
     in_store = git.replace(objects=scene.store.objects)
     reviewed = _last_reviewed(scene, session) if session is not None else ""
-    if reviewed and _is_there(in_store, reviewed):
+    if reviewed and (reviewed == taken or _is_there(in_store, reviewed)):
         return Base(tree_id=reviewed, name="this session's last review")
     if session is not None and session.base_tree_id and _is_there(in_store, session.base_tree_id):
         return Base(tree_id=session.base_tree_id, name="the start of this session")
@@ -219,8 +216,10 @@ def _last_reviewed(scene: Scene, session: Session) -> str:
 
 def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
     """The run that reviews the snapshot: a new one, or "" where one stands already."""
+    from git_orch import dedup, launch, place, target  # 2 ms that a stop on an unchanged tree can do without
+
     fired, settings = scene.fired, scene.settings
-    order = Order(
+    order = launch.Order(
         reviewers=tuple(settings.reviewer(name) for name in settings.reviewers),
         fail_on=settings.fail_on,
         rubric=_rubric(scene, base),
@@ -228,19 +227,19 @@ def _fire(scene: Scene, taken: Snapshot, base: Base) -> str:
         session_id=fired.session_id,
         settle_s=settings.settle_s,
     )
-    target = Target(
+    looked_at = target.Target(
         tree_id=taken.tree_id,
         base=base,
         subject="working tree",
         skipped=taken.skipped,
         snapshot_ms=taken.elapsed_ms,
     )
-    key_of_verdict = launch.dedup_key(target, order)
+    key_of_verdict = launch.dedup_key(looked_at, order)
     standing = dedup.standing(scene.layout, key_of_verdict)
     if standing is not None:
         return standing.run_id
-    root = temp_root(scene.env)
-    intent = launch.prepare(scene.layout, settings, target, order, root, scene.book.instance)
+    root = place.temp_root(scene.env)
+    intent = launch.prepare(scene.layout, settings, looked_at, order, root, scene.book.instance)
     lock = scene.book.publish(intent)
     first = dedup.claim(scene.layout, key_of_verdict, intent.run_id)
     if first is not None:

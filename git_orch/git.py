@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # What a user may have set that would make a read-only command run a program, wait, lock or write.
 QUIET = (
     "core.hooksPath=/dev/null",
-    # Of hooks that are told in the configuration (git 2.54), those that commands of ours set off; by event from 2.55 on.
+    # Of the hooks in the configuration (git 2.54) those that commands of ours set off; by event from git 2.55 on.
     "hook.post-index-change.enabled=false",
     "hook.reference-transaction.enabled=false",
     "hook.pre-auto-gc.enabled=false",
@@ -147,11 +147,23 @@ def run_both(
         GitError: one of them did not.
         EnvironmentProblem: there is no git.
     """
-    done = _finished([git.command(*words) for git, words in (one, other)], timeout_s)
+    done = attempt_both(one, other, timeout_s=timeout_s)
     for (git, words), finished in zip((one, other), done, strict=True):
         if finished.code != 0:
             raise git.failure(words, finished, timeout_s)
-    return done[0], done[1]
+    return done
+
+
+def attempt_both(
+    one: tuple[Git, tuple[str, ...]], other: tuple[Git, tuple[str, ...]], *, timeout_s: float = 120.0
+) -> tuple[proc.Finished, proc.Finished]:
+    """How two commands ended that do not wait for each other, run at the same time, whatever their status.
+
+    Raises:
+        EnvironmentProblem: there is no git.
+    """
+    first, second = _finished([git.command(*words) for git, words in (one, other)], timeout_s)
+    return first, second
 
 
 def _finished(commands: list[proc.Command], timeout_s: float) -> list[proc.Finished]:

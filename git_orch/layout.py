@@ -16,7 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_QUESTIONS = (
+    from git_orch.proc import Finished
+
+QUESTION = (
+    "rev-parse",
     "--path-format=absolute",
     "--git-common-dir",
     "--git-dir",
@@ -91,7 +94,22 @@ def locate(cwd: str, env: Mapping[str, str], *, orch_dir: str = "") -> Layout:
 
 
 def _ask(git: Git, orch_dir: str) -> Layout | GitError:
-    done = git.attempt("rev-parse", *_QUESTIONS)
+    return _heard(git, git.attempt(*QUESTION), orch_dir)
+
+
+def heard(git: Git, done: Finished, orch_dir: str = "") -> Layout:
+    """The layout that is the answer of `git` to `QUESTION`, asked where no variable names a repository.
+
+    Raises:
+        EnvironmentProblem: there is no repository, or git refuses it.
+    """
+    found = _heard(git, done, orch_dir)
+    if isinstance(found, GitError):
+        raise _refused(found)
+    return found
+
+
+def _heard(git: Git, done: Finished, orch_dir: str) -> Layout | GitError:
     lines = decode(done.stdout).split("\n")[:-1]
     if len(lines) < 5:  # --show-toplevel fails where there is no work tree, and is therefore the last
         return git.failure(("rev-parse",), done)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from git_orch import atomic, dircache, jsontext, system
+from git_orch import atomic, jsontext, system
 from git_orch import key as keys
 from git_orch.errors import OrchError, UsageError
 from git_orch.git import decode
@@ -54,6 +54,8 @@ def find(cwd: str, env: Mapping[str, str]) -> Shared | None:
         os.close(fd)
     if len(raw) > LIMIT_BYTES:
         return Shared(path=path, problem="is larger than 64 KiB")
+    from git_orch import dircache  # 1 ms, and most repositories have no such file
+
     digest = dircache.algorithm("sha256")(raw).hexdigest()
     return Shared(path=os.path.realpath(path), sha256=digest, raw=raw)
 

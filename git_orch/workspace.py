@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from git_orch import config, key, layout, registry, store
-from git_orch.git import Git
+from git_orch.git import Git, attempt_both
 from git_orch.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from git_orch.config import Settings
     from git_orch.layout import Layout
@@ -40,6 +40,21 @@ def settings_at(cwd: str, env: Mapping[str, str]) -> Settings:
     """
     git = Git(env=dict(env), cwd=cwd, git_dir=env.get("GIT_DIR", ""), work_tree=env.get("GIT_WORK_TREE", ""))
     return config.read(git, env)
+
+
+def asked_at(cwd: str, env: Mapping[str, str]) -> tuple[Settings, Callable[[], Layout]]:
+    """The settings that hold in a folder, and the layout of its repository, by one wait for git.
+
+    `env` names no repository. The layout is a function, for settings may say that nothing is to be done there.
+
+    Raises:
+        UsageError: a setting is wrong.
+        EnvironmentProblem: there is no git; from the function: there is no repository, or git refuses it.
+    """
+    git = Git(env=dict(env), cwd=cwd)
+    said, found = attempt_both((git, config.QUESTION), (git, layout.QUESTION))
+    settings = config.heard(git, said, env)
+    return settings, lambda: layout.heard(git, found, settings.directory)
 
 
 def open_at(

@@ -34,6 +34,7 @@ class Project:
         self.repo.write("docs/b.txt", "text\n")
         self.repo.commit("first")
         self.set("orch.enabled", "true")
+        self.set("orch.settle", "1ms")  # agents are not waited with; a test of that sets it
         self.repo.write("a.py", "one = 1\ntwo = 2\n")
 
     @classmethod
