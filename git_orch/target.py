@@ -148,11 +148,21 @@ def _base_in_ci(workspace: Workspace, tip: str) -> Base | None:
     branch = workspace.env.get("GITHUB_BASE_REF", "")
     if not branch:
         return None
-    if _recorded_parents(workspace.git, tip) > 1:  # GitHub checks out a merge of the request into its base
+    if _is_githubs_merge(workspace, tip):
         return _first_parent(workspace, "HEAD", tip)
     if not commit_of(workspace.git, f"refs/remotes/origin/{branch}"):
         raise BaseUnknown(f"base unknown: origin/{branch} is not here", f"git fetch origin {branch}, or --base REV")
     return _merge_base(workspace, f"refs/remotes/origin/{branch}", tip)
+
+
+def _is_githubs_merge(workspace: Workspace, tip: str) -> bool:
+    """Whether the commit is the merge into the base that GitHub itself made, so that its first parent is the base's.
+
+    A request's own head can be a merge as well: behind its first parent lie commits that nobody has looked at.
+    """
+    ref, commit = (workspace.env.get(f"GITHUB_{name}", "") for name in ("REF", "SHA"))
+    is_made_there = ref.startswith("refs/pull/") and ref.endswith("/merge") and commit == tip
+    return is_made_there and _recorded_parents(workspace.git, tip) == 2
 
 
 def base_of_commit(workspace: Workspace, name: str, tip: str) -> Base:

@@ -392,10 +392,27 @@ def test_a_pull_request_in_ci_is_judged_by_its_merge_commit(shared: Project, orc
     orch("review", "topic")
     git("switch", "--quiet", "--detach", "main")
     git("merge", "--quiet", "--no-ff", "--message", "merge", "topic")
-    ci = {"CI": "true", "GITHUB_BASE_REF": "main"}
+    merge = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": git("rev-parse", "HEAD")}
+    ci = {"CI": "true", "GITHUB_BASE_REF": "main", **merge}
     answer = gate(env=ci)
     assert (state(answer), answer["base"]["commit"]) == (("allow", 0), git("rev-parse", "main"))
     assert orch("gate", "--format", "github", env=ci).stdout.startswith("git-orch: ")
+
+
+def test_a_pull_request_whose_head_is_a_merge_hides_nothing(shared: Project, gate: Judge) -> None:
+    """Not a commit before the merge, which is the first parent's side."""
+    git = shared.repo.git
+    commit(shared)
+    git("switch", "--quiet", "main")
+    shared.repo.write("c.txt", "theirs\n")
+    git("add", "c.txt")
+    git("commit", "--quiet", "--message", "theirs")
+    git("push", "--quiet", "origin", "main")
+    git("switch", "--quiet", "topic")
+    git("merge", "--quiet", "--no-edit", "main")
+    answer = gate(env={"CI": "true", "GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/7/merge"})
+    assert state(answer) == ("unreviewed", 5)
+    assert answer["base"]["commit"] == git("rev-parse", "main")
 
 
 def test_a_depth_one_clone_is_refused_with_the_way_out(shared: Project, orch: Orch, tmp_path: Path) -> None:

@@ -451,7 +451,7 @@ def test_the_parent_of_a_commit_at_the_cut(branched: Repo, tmp_path: Path) -> No
 def test_a_pull_requests_merge_commit(branched: Repo, tmp_path: Path) -> None:
     branched.git("checkout", "--quiet", "--detach", "main")
     branched.git("merge", "--quiet", "--no-edit", "topic")
-    env = {"GITHUB_BASE_REF": "main"}
+    env = {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": oid(branched, "HEAD")}
     wanted = ask(branched, env=env)
     assert (wanted.base.name, wanted.base.commit) == ("HEAD^", oid(branched, "main"))
     assert changed(branched, wanted) == changed(branched, ask(branched, "HEAD", env=env)) == ["topic1", "topic2"]
@@ -472,6 +472,24 @@ def test_a_pull_requests_head(branched: Repo) -> None:
     assert changed(branched, ask(branched, env=env)) == ["topic1", "topic2"]
     assert changed(branched, ask(branched, env=env, base="HEAD~1")) == ["topic2"]
     assert changed(branched, ask(branched, "main", env=env)) == ["first", "second"][1:]
+
+
+@pytest.mark.parametrize("ref", ["", "refs/pull/7/merge", "refs/pull/7/head", "refs/heads/topic"])
+def test_a_pull_requests_head_that_is_a_merge(ref: str, branched: Repo) -> None:
+    """The base was merged into the branch: what was there before must not be taken for the base's."""
+    branched.git("merge", "--quiet", "--no-edit", "main")
+    env = {"GITHUB_BASE_REF": "main", "GITHUB_REF": ref, "GITHUB_SHA": oid(branched, "main")}
+    with pytest.raises(BaseUnknown):
+        ask(branched, env=env)
+    remote(branched, "origin", oid(branched, "main"))
+    for moved in (False, True):
+        wanted = ask(branched, env=env)
+        assert wanted.base.commit == oid(branched, "main")
+        assert changed(branched, wanted) == changed(branched, ask(branched, "HEAD", env=env)) == ["topic1", "topic2"]
+        if not moved:
+            branched.git("checkout", "--quiet", "--detach", "main")
+            remote(branched, "origin", commit(branched, "later"))
+            branched.git("checkout", "--quiet", "topic")
 
 
 def test_a_merge_request(branched: Repo) -> None:
