@@ -123,7 +123,8 @@ def _answer(workspace: Workspace, judgement: Judgement, allow: str) -> Answer:
 def _notes(workspace: Workspace, commit: str) -> tuple[str, ...]:
     """What is noted of the commit, and of others with the same patch: for whoever reads the answer."""
     own = notes.of(workspace.git, commit)
-    carried = [f"of {other[:7]}, the same patch: {said}" for other, said in notes.carried(workspace.git, commit)]
+    found = notes.carried(workspace.git, workspace.store, commit)
+    carried = [f"of {other[:7]}, the same patch: {said}" for other, said in found]
     return (*own, *carried)
 
 

@@ -373,10 +373,10 @@ class Life:
                 [reviewer.name for reviewer in kept.reviewers],
                 tree=kept.tree_id,
                 base=kept.base_tree_id,
-                patch=notes.patch_id(git, kept.commit_oid),
+                patch=notes.patch_id(self._store, kept.commit_oid),
                 run_id=kept.run_id,
             )
-            notes.add(git, kept.durable, kept.commit_oid, said)
+            notes.add(git, self._store, kept.durable, kept.commit_oid, said)
         except (OrchError, OSError) as error:
             self._journal.write("run.not-noted", reason=str(error))
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from typing import Any
 
 import pytest
 
+from git_orch import notes
+from git_orch.git import Git
+from git_orch.workspace import open_at
 from tests.project import Json, Project
 
 REF = "refs/notes/orch"
@@ -78,6 +83,45 @@ def test_an_amended_and_a_rebased_commit_show_the_note_of_the_same_patch(noted: 
     noted.edit("two = 3\n")
     noted.repo.git("commit", "--quiet", "--all", "--amend", "--message", "other content")
     assert gate(noted)["notes"] == []
+
+
+@pytest.mark.parametrize("says", ["*.py -diff", "*.py diff=theirs", "*.py text eol=crlf"])
+def test_attributes_and_settings_change_no_patch_id(noted: Project, says: str) -> None:
+    """With `-diff` any two changes of a file had the same patch-id, or none."""
+    review(noted)
+    (said,) = lines(noted)
+    noted.repo.write(".git/info/attributes", f"{says}\n")
+    noted.set("diff.theirs.textconv", "echo same #")
+    noted.set("diff.renames", "copies")
+    noted.set("diff.context", "9")
+    noted.repo.git("commit", "--quiet", "--amend", "--message", "other words")
+    (shown,) = gate(noted)["notes"]
+    assert shown.endswith(said)
+    noted.edit("two = 3\n")
+    noted.repo.git("commit", "--quiet", "--all", "--amend", "--message", "other content")
+    assert gate(noted)["notes"] == []
+
+
+def test_notes_that_somebody_writes_meanwhile_stay(noted: Project) -> None:
+    """The ref moves right before ours does."""
+    workspace = open_at(str(noted.path), os.environ)
+    head = noted.repo.git("rev-parse", "HEAD")
+    (noted.path / ".git/orch").mkdir(exist_ok=True)
+    theirs = iter([noted.repo.git("rev-parse", "HEAD~1"), ""])
+
+    class Watched(Git):
+        def run(self, *words: str | bytes, **more: Any) -> bytes:
+            if words[0] == "update-ref" and (other := next(theirs)):
+                noted.repo.git("notes", f"--ref={REF}", "add", "--message", "theirs", other)
+            return super().run(*words, **more)
+
+    git = Watched(**workspace.git.fields())
+    notes.add(git, workspace.store, workspace.layout.durable, head, "ours")
+    assert lines(noted) == ["ours"]
+    assert lines(noted, "HEAD~1") == ["theirs"]
+    assert next(theirs, None) is None
+    noted.repo.git("fsck", "--strict")
+    assert workspace.store.git().run("for-each-ref", "refs/notes") == b""
 
 
 def test_a_note_lets_nothing_through(noted: Project) -> None:
