@@ -11,6 +11,7 @@ A hook reads the file and the record, and parses no TOML: where there is no file
 from __future__ import annotations
 
 import os
+from _stat import S_ISDIR, S_ISREG
 
 from git_orch import atomic, jsontext, system
 from git_orch import key as keys
@@ -30,7 +31,7 @@ _NOT_SHARED = ("enabled", "dir", "githooks", "trust", "keepruns", "keepdays", "k
 
 
 class Shared(Record):
-    """The file as it lies there: its real path, its SHA-256 in hex, and its bytes; a link or a large file has none."""
+    """The file as it lies there: its real path, its SHA-256 in hex, and its bytes; what has a `problem` has none."""
 
     path: str
     sha256: str = ""
@@ -49,6 +50,9 @@ def find(cwd: str, env: Mapping[str, str]) -> Shared | None:
     except OSError as error:  # a link, or closed to us
         return Shared(path=path, problem="is a link" if os.path.islink(path) else str(error.strerror))
     try:
+        mode = os.fstat(fd).st_mode
+        if not S_ISREG(mode):
+            return Shared(path=path, problem="is a folder" if S_ISDIR(mode) else "is no plain file")
         raw = _read(fd)
     finally:
         os.close(fd)
@@ -117,6 +121,9 @@ def revoke(found: Shared, env: Mapping[str, str]) -> bool:
 
 def refusal(path: str) -> UsageError:
     """The error where nothing may go on without the file, or with one that somebody has changed."""
+    found = find(os.path.dirname(path), {})
+    if found is not None and found.problem:
+        return UsageError(f"{path} {found.problem}: its settings cannot count", "make it a plain file, or remove it")
     hint = "read it, then: git orch trust; where no person is: git config orch.trust SHA256"
     return UsageError(f"{path} is not trusted, or has changed since", hint)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -150,6 +151,42 @@ def test_a_link_counts_for_nothing(project: Project, tmp_path: Path) -> None:
     assert reviewers(project) == ["static"]
     code, said = by_hand(project, "trust", "--yes")
     assert (code, "is a link: it cannot be trusted" in said) == (2, True)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def closed(path: Path) -> None:
+    path.write_text(COMMAND)
+    path.chmod(0)
+
+
+def large(path: Path) -> None:
+    path.write_bytes(b"#" * 70_000)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (folder, "is a folder"),
+        (os.mkfifo, "is no plain file"),
+        (large, "is larger than 64 KiB"),
+        (lambda path: path.symlink_to("nowhere"), "is a link"),
+        pytest.param(closed, "Permission denied", marks=pytest.mark.skipif(os.geteuid() == 0, reason="root may read")),
+    ],
+)
+def test_what_is_no_settings_file_is_told_by_its_kind(
+    make: Callable[[Path], None], what: str, project: Project
+) -> None:
+    make(project.path / "orch.toml")
+    done = orch(project, "review", "HEAD")
+    assert done.returncode == 2
+    assert f"orch.toml {what}: its settings cannot count" in done.stderr
+    assert "make it a plain file, or remove it" in done.stderr
+    assert project.runs == []
+    project.fire()
+    assert reviewers(project) == ["static"]
 
 
 def test_a_record_of_another_hand_is_none(project: Project) -> None:
