@@ -96,10 +96,18 @@ def _taken(status: os.stat_result) -> int:
 
 
 def _drop_old(folder: str, oldest: float) -> None:
-    """The sessions that were last heard of before that time are gone."""
+    """The sessions that were last heard of before that time are gone, each with all its files.
+
+    A mark of what was seen has the time of the news, which says nothing of the session.
+    """
+    files: dict[str, list[str]] = {}
     for path in _paths(folder):
-        if _mtime(path) < oldest:
-            atomic.discard(path)
+        files.setdefault(os.path.splitext(path)[0], []).append(path)
+    for paths in files.values():
+        heard = [_mtime(path) for path in paths if not path.endswith(".seen")]
+        if not heard or max(heard) < oldest:
+            for path in paths:
+                atomic.discard(path)
 
 
 def _drop_old_folders(folder: str, oldest: float) -> None:

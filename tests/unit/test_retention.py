@@ -183,8 +183,14 @@ def test_sessions_that_have_been_silent_for_as_long_go(layout: Layout, ledger: L
         (folder / f"{name}.json").write_text("{}")
         then = time.time() - days * DAY_S
         os.utime(folder / f"{name}.json", (then, then))
+        (folder / f"{name}.seen").touch()
+        os.utime(folder / f"{name}.seen", (0, 0))  # there have been no news yet
+    (folder / "gone.seen").touch()
+    (folder / "typing.prompt").touch()
+    (folder / "typing.json").write_text("{}")
+    os.utime(folder / "typing.json", (then, then - 9 * DAY_S))
     retire(layout, ledger)
-    assert os.listdir(folder) == ["young.json"]
+    assert sorted(os.listdir(folder)) == ["typing.json", "typing.prompt", "young.json", "young.seen"]
 
 
 def worktree_folder(layout: Layout, git_dir: str) -> Path:
