@@ -125,20 +125,11 @@ def _room(here: Layout | None, env: Mapping[str, str]) -> Iterator[Check]:
     except OrchError as error:
         yield Check(about="space", state="broken", text=error.message, more=(error.hint,))
         return
-    try:
-        yield _containment(root)
-        used = size(_size(root))
-        text = f"{root} {used} of {size(place.free_bytes(root))} free"
-        stored = f"; store {size(_size(here.store))}" if here is not None and os.path.isdir(here.store) else ""
-        left = list(_leftovers(here, env))
-        if left:
-            yield Check(about="space", state="better", text=f"{text}{stored}; left behind: {', '.join(left)}",
-                        more=("git orch sweep",))  # fmt: skip
-        else:
-            yield Check(about="space", state="fine", text=f"{text}{stored}; nothing left behind")
-    finally:
-        with contextlib.suppress(OSError):
-            os.rmdir(root)  # where it was made for this look alone
+    yield _containment(root)
+    text = f"{root} {size(_size(root))} of {size(place.free_bytes(root))} free"
+    if here is not None and os.path.isdir(here.store):
+        text += f"; store {size(_size(here.store))}"
+    yield _registry(here, env, text)
 
 
 def _containment(root: str) -> Check:
@@ -153,17 +144,25 @@ def _containment(root: str) -> Check:
     )
 
 
-def _leftovers(here: Layout | None, env: Mapping[str, str]) -> Iterator[str]:
-    """The runs that are dead and not yet reaped, and entries that are not of this repository."""
-    book = registry.open_registry(here, key.load(env)) if here and os.path.isdir(here.pending) else None
-    if book is None:
-        return
-    for run_id in book.run_ids():
-        if isinstance(book.intent(run_id), registry.Refused):
-            yield f"{run_id}, an entry that was copied here and is never acted upon"
-        elif not book.is_held(run_id):
-            yield f"run {run_id}"
-    yield from (stranger.run_id for stranger in book.strangers())
+def _registry(here: Layout | None, env: Mapping[str, str], text: str) -> Check:
+    """What is left in the registry: runs that are dead and not yet reaped, and what no run of this repository made."""
+    try:
+        book = registry.open_registry(here, key.load(env)) if here else None
+    except OrchError as error:
+        more = tuple(filter(None, (error.hint,)))
+        return Check(about="space", state="broken", text=f"{text}; {error.message}", more=more)
+    if here is None or book is None:
+        return Check(about="space", state="fine", text=f"{text}; nothing left behind")
+    refused = [run_id for run_id in book.run_ids() if isinstance(book.intent(run_id), registry.Refused)]
+    dead = [run_id for run_id in book.run_ids() if run_id not in refused and not book.is_held(run_id)]
+    foreign = refused + [stranger.run_id for stranger in book.strangers()]
+    more = ("git orch sweep",) if dead else ()
+    if foreign:
+        more += (f"no run of this repository made {', '.join(foreign)}: remove by hand what it is in {here.pending}",)
+    left = ", ".join([*(f"run {run_id}" for run_id in dead), *foreign])
+    if left:
+        return Check(about="space", state="better", text=f"{text}; left behind: {left}", more=more)
+    return Check(about="space", state="fine", text=f"{text}; nothing left behind")
 
 
 def _size(folder: str) -> int:

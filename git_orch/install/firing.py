@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -182,11 +184,10 @@ def _payload(client: str, event: str, repository: str) -> bytes:
 
 
 def _verdict(place: Layout, env: Mapping[str, str], timeout_s: float) -> Misfired | None:
-    """None where the review of the stop found the fault; it has ended, or was cancelled when its time was up."""
+    """None where the review of the stop found the fault."""
     if not runs.run_ids(place.runs) and not _pending(place):
         return Misfired(reason=_why_silent(env))
     if not _wait(lambda: not _pending(place), timeout_s):
-        _cancel(place, env)
         return Misfired(reason=f"its review was not done after {timeout_s:.0f} s")
     records = [runs.final_record(place.run_dir(run_id)) for run_id in runs.run_ids(place.runs)]
     verdicts = [str(record.get("verdict")) for record in records if record]
@@ -212,15 +213,6 @@ def _pending(place: Layout) -> list[str]:
         return []
 
 
-def _cancel(place: Layout, env: Mapping[str, str]) -> None:
-    with contextlib.suppress(OrchError):  # what is no registry has no run to cancel
-        book = registry.open_registry(place, key.load(env))
-        if book is not None:
-            for run_id in book.run_ids():
-                book.ask(run_id, "cancel")
-            _wait(lambda: not _pending(place), _CANCEL_TIMEOUT_S)
-
-
 def _wait(condition: Callable[[], bool], timeout_s: float) -> bool:
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -235,14 +227,59 @@ def _wait(condition: Callable[[], bool], timeout_s: float) -> bool:
 
 @contextlib.contextmanager
 def _scratch(env: Mapping[str, str]) -> Iterator[str]:
-    """A folder, gone afterwards, for the repository, HOME and TMPDIR of the session."""
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="orch-install-", dir=env.get("TMPDIR") or None))
+    """A folder, gone afterwards, for the repository, HOME and TMPDIR of the session.
+
+    Whoever ends us ends the session first: a run that lives keeps what it works on.
+    """
+    with _unwinding():
+        folder = os.path.realpath(tempfile.mkdtemp(prefix="orch-install-", dir=env.get("TMPDIR") or None))
+        try:
+            for name in ("repository", "home", "tmp"):
+                os.mkdir(os.path.join(folder, name), 0o700)
+            yield folder
+        finally:
+            if _end_runs(folder, env):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _unwinding() -> Iterator[None]:
+    """The first signal that would end us raises KeyboardInterrupt instead, and the others do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def unwind(number: int, frame: object) -> None:
+        del number, frame
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    wanted = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
+    before = {each: signal.getsignal(each) for each in wanted if each is not None}
+    for each, handler in before.items():
+        if handler != signal.SIG_IGN:
+            signal.signal(each, unwind)
     try:
-        for name in ("repository", "home", "tmp"):
-            os.mkdir(os.path.join(folder, name), 0o700)
-        yield folder
+        yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _end_runs(scratch: str, env: Mapping[str, str]) -> bool:
+    """Whether no run of the session lives any more; those that did were cancelled."""
+    sealed = _sealed(scratch, env, "")
+    try:
+        place = layout.locate(os.path.join(scratch, "repository"), sealed)
+        book = registry.open_registry(place, key.load(sealed))
+    except (OrchError, OSError):
+        return True  # it did not come to a run
+    if book is None:
+        return True
+    for run_id in filter(book.is_held, book.run_ids()):
+        book.ask(run_id, "cancel")
+    return _wait(lambda: not any(map(book.is_held, book.run_ids())), _CANCEL_TIMEOUT_S)
 
 
 def _sealed(scratch: str, env: Mapping[str, str], client: str) -> dict[str, str]:

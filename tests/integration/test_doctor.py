@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,10 @@ from git_orch.install import diagnosis, githooks, installation, launcher
 from git_orch.install.clients import CLIENTS, Scope
 from git_orch.install.diagnosis import Check
 from git_orch.install.installation import Wish
+from git_orch.place import temp_root
 from tests.repo import Repo
 from tests.seal import Seal
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -227,6 +231,39 @@ def test_what_was_left_behind_is_told(here: Repo) -> None:
     (check,) = examine("space")
     assert "somebody" in check.text
     shutil.rmtree(pending.parent)
+
+
+def test_what_is_no_registry_is_one_thing_among_the_others(here: Repo) -> None:
+    install(here)
+    here.write(".orch", "somebody's\n")
+    told = examine()
+    assert [(check.about, check.state) for check in told if check.state == "broken"] == [("space", "broken")]
+    assert any(check.about == "claude" and check.state == "fine" for check in told)
+    assert (here.path / ".orch").read_text() == "somebody's\n"
+
+
+def test_a_temp_root_that_was_there_stays(here: Repo) -> None:
+    install(here)
+    root = Path(temp_root(os.environ))
+    before = root.stat().st_ino
+    examine()
+    assert root.stat().st_ino == before
+    assert os.listdir(root) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_it_leaves_no_run_and_no_scratch(here: Repo, seal: Seal, number: int) -> None:
+    """Right when the run of its session is on record."""
+    install(here)
+    process = subprocess.Popen(
+        ["git-orch", "doctor"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    entries = "orch-install-*/repository/.orch/pending/*.lock"
+    wait_until(lambda: list(seal.tmp.glob(entries)), 30, what="its session fired a review")
+    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 130
+    assert [name for name in os.listdir(seal.tmp) if name.startswith("orch-install-")] == []
 
 
 def test_outside_a_repository_the_users_own_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
