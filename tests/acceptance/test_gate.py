@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from git_orch import formats
 from tests.acceptance.terminal import Terminal
 from tests.conftest import Orch
 from tests.project import Project
@@ -44,6 +46,7 @@ def gate(orch: Orch) -> Judge:
     def ask(*words: str, **given: Any) -> Json:
         done = orch("gate", "--json", *words, **given)
         answer = json.loads(done.stdout)
+        jsonschema.validate(answer, json.loads(formats.schema("gate")))
         assert answer["exit"] == done.returncode
         only: Json = answer["gates"][-1]
         return {**only, "code": done.returncode}

@@ -9,9 +9,10 @@ import signal
 import subprocess
 from pathlib import Path
 
+import jsonschema
 import pytest
 
-from git_orch import key, layout, registry
+from git_orch import formats, key, layout, registry
 from git_orch.commands import doctor
 from git_orch.install import diagnosis, githooks, installation, launcher
 from git_orch.install.clients import CLIENTS, Scope
@@ -67,6 +68,7 @@ def test_all_is_well_is_0_and_a_dead_hook_is_1(here: Repo, capsys: pytest.Captur
     Path(launcher.path(os.environ)).write_text("#!/bin/sh\nexit 0\n")
     assert doctor.doctor(dict(os.environ), as_json=True) == 1
     told = json.loads(capsys.readouterr().out)
+    jsonschema.validate(told, json.loads(formats.schema("doctor")))
     (broken,) = (check for check in told["checks"] if check["state"] == "broken")
     assert "came back without beginning a review" in broken["text"]
     assert told["broken"] == 1

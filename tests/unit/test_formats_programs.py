@@ -254,6 +254,15 @@ def test_a_schema_that_there_is_not() -> None:
         formats.schema("../status")
 
 
+def test_a_gates_finding_is_one_with_its_run_and_what_is_said_against_it() -> None:
+    alone = json.loads(formats.schema("finding"))
+    gates = json.loads(formats.schema("gate"))["properties"]["gates"]
+    within = gates["items"]["properties"]["findings"]["items"]
+    own = {name: within["properties"].pop(name) for name in ("run_id", "disputed")}
+    within["required"] = [name for name in within["required"] if name not in own]
+    assert {k: v for k, v in alone.items() if k not in ("$schema", "$id", "title")} == within
+
+
 def test_a_finding_is_the_same_in_both_schemas() -> None:
     alone = json.loads(formats.schema("finding"))
     within = json.loads(formats.schema("review"))["$defs"]["finding"]
