@@ -21,7 +21,14 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")]
 Reviewers = Annotated[
     list[str] | None, typer.Option("--reviewer", metavar="NAME", help="Who reads the changes; may be repeated.")
 ]
-Print = Annotated[str, typer.Option("--print", metavar="EVENT", help="Print the command line of a hook, and no more.")]
+Print = Annotated[
+    str,
+    typer.Option(
+        "--print",
+        metavar="WHAT",
+        help="Print the command line of a hook, or with allow the rules for its agent; no more.",
+    ),
+]
 Gate = Annotated[bool, typer.Option("--gate", help="With `git`: stop a push of what is not reviewed, too.")]
 Everywhere = Annotated[bool, typer.Option("--all", help="In all repositories of yours on this machine.")]
 

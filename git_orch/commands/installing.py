@@ -13,7 +13,18 @@ from git_orch.config import BUILT_IN
 from git_orch.errors import EnvironmentProblem, UsageError
 from git_orch.formats.terminal import Terminal, wrap
 from git_orch.formats.words import plural
-from git_orch.install import clients, finding, firing, gitconfig, githooks, installation, launcher, receipts, removal
+from git_orch.install import (
+    allowing,
+    clients,
+    finding,
+    firing,
+    gitconfig,
+    githooks,
+    installation,
+    launcher,
+    receipts,
+    removal,
+)
 from git_orch.install.changes import Change, Plan
 from git_orch.install.clients import CLIENTS, Client, Scope
 from git_orch.install.firing import Fired, Misfired
@@ -22,6 +33,7 @@ from git_orch.install.removal import Leaving
 from git_orch.layout import Layout
 from git_orch.model import Record
 
+ALLOW = "allow"
 _WIDTH = 71
 
 
@@ -113,17 +125,22 @@ def _git_places(place: Layout | None, *, everywhere: bool) -> list[Layout]:
 
 
 def print_line(event: str, name: str) -> None:
-    """The hook's command line for the event, on standard output.
+    """The hook's command line for the event, on standard output; for `allow` the rules for the client's agent.
 
     Raises:
-        UsageError: there is no such event.
+        UsageError: there is no such event, or the client has no such rules.
     """
     client = clients.known(name or "claude")
+    if event == ALLOW:
+        rules = allowing.rules(client)
+        speaking.say(rules.text)
+        speaking.tell(f"git-orch: for {rules.where}; nothing was written\n")
+        return
     for known in launcher.EVENTS:
         if event in (known, *(theirs for theirs, ours in client.events.items() if ours == known)):
             speaking.line(client.line(known))
             return
-    raise UsageError(f"no event `{event}` ({' '.join(launcher.EVENTS)})")
+    raise UsageError(f"no event `{event}` ({' '.join(launcher.EVENTS)}, or {ALLOW})")
 
 
 def scope_of(*, user: bool, project: bool, local: bool) -> Scope | None:
@@ -234,7 +251,10 @@ def _carry_out(answers: Answers, place: Layout) -> None:
     if isinstance(outcome, Misfired):
         raise EnvironmentProblem("the hook is written, but does not work here", f"{way_out} takes it out again")
     speaking.line(_about_sessions(client, wish.scope, plan, place))
+    name = "" if client.name == "claude" else f"{client.name} "
     speaking.line("\n  git orch status        what it did last")
+    if allowing.has_rules(client):
+        speaking.line(f"  git orch install {name}--print {ALLOW}     rules by which its agent may ask for reviews")
     speaking.line("  git orch uninstall     takes it all back, byte for byte")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Scope = Literal["user", "project", "local"]
 SCOPES: tuple[Scope, ...] = ("user", "project", "local")
 TIMEOUT_S = 20  # the hook keeps a budget of a second itself; a client's own default is up to ten minutes
+CURSOR_LOOPS = 10  # how often a stop may go on by itself: our own rounds end far earlier
 _ALIKE: dict[str, launcher.Event] = {
     "Stop": "stop",
     "SessionStart": "session-start",
@@ -63,6 +64,8 @@ class Client(Record):
         """The entry for an event. On Windows Claude's asks for Git Bash, as PowerShell breaks quotes (not run)."""
         kind = {} if self.name == "cursor" else {"type": "command"}
         entry: Json = {**kind, self.command_key: self.line(event), **self.extra}
+        if self.name == "cursor" and event == "stop":
+            entry["loop_limit"] = CURSOR_LOOPS
         return {**entry, "shell": "bash"} if self.name == "claude" and os.name == "nt" else entry
 
     def group(self, event: launcher.Event) -> Json:

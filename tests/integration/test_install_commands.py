@@ -97,7 +97,7 @@ def test_print_gives_the_exact_line_and_no_more(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"print_event": "begin"}, r"no event `begin` \(stop session-start user-prompt-submit\)"),
+        ({"print_event": "begin"}, r"no event `begin` \(stop session-start user-prompt-submit, or allow\)"),
         ({"client": "emacs", "yes": True}, "no client `emacs` here"),
         ({"user": True, "local": True, "yes": True}, "--user and --local are two places"),
         ({}, "install asks before it writes, and here is no terminal"),
@@ -140,6 +140,7 @@ def test_install_tells_what_it_writes_and_what_it_wrote(here: Repo, capsys: pyte
         "Sessions that run now load it at once. Nothing was written into your work tree.",
         "",
         "  git orch status        what it did last",
+        "  git orch install --print allow     rules by which its agent may ask for reviews",
         "  git orch uninstall     takes it all back, byte for byte",
     ]
 

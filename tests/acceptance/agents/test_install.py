@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +74,69 @@ def test_copilot_that_reads_claudes_project_settings_too_is_reviewed_once(scene:
     said = work(scene)
     assert scene.project.ended()["client"] == "copilot", said
     assert len(scene.project.runs) == 1
+
+
+def rules(client: str) -> str:
+    """What is printed of them."""
+    done = subprocess.run(
+        ["git", "orch", "install", client, "--print", "allow"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "nothing was written" in done.stderr
+    return done.stdout
+
+
+def asked(scene: Scene, command: str) -> str:
+    """All that the model was told once its agent had wanted to run the command; only rules allow anything."""
+    client, program = scene.client.name, str(scene.client.program)
+    scene.provider.author = (Reply(text="asking", tools=(shell(client, command),)), Reply(text="done"))
+    options = ["run", "work"] if client == "opencode" else ["-p", "work", "--permission-mode", "default"]
+    before = len(scene.provider.requests)
+    subprocess.run(
+        [program, *options],
+        cwd=scene.project.path,
+        env=scene.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=END_S,
+        check=False,
+    )
+    return "\n".join(each.whole for each in scene.provider.requests[before:])
+
+
+PLACES = {
+    "claude": ".claude/settings.json",
+    "opencode": ".config/opencode/opencode.json",
+}
+
+
+@pytest.mark.clients(*PLACES)  # gemini and qwen have no shell at all where no person is
+def test_by_the_rules_its_agent_asks_for_reviews_and_does_nothing_else(scene: Scene) -> None:
+    client = scene.client.name
+    path = Path(os.environ["HOME"], PLACES[client])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    given = json.loads(rules(client))
+    if client == "opencode":  # it runs every command where nothing is said
+        given["permission"]["bash"] = {"*": "deny", **given["permission"]["bash"]}
+    path.write_text(json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), **given}))
+    scene.project.only("static")
+    asked(scene, "git orch mute --for 1h")
+    assert not (scene.project.path / ".git/orch/decisions.jsonl").exists()
+    asked(scene, "git orch sweep && touch swept")
+    assert not (scene.project.path / "swept").exists()
+    told = asked(scene, "git orch review")
+    assert len(scene.project.runs) == 1, told[told.find("git orch review") :][:1500]
+    assert "pass" in told
+
+
+@pytest.mark.clients("codex")
+def test_codex_takes_the_rules(scene: Scene, tmp_path: Path) -> None:
+    path = tmp_path / "git-orch.rules"
+    path.write_text(rules("codex"))
+
+    def decided(command: str) -> str:
+        words = [str(scene.client.program), "execpolicy", "check", "--rules", str(path), *command.split()]
+        return subprocess.run(words, env=scene.env, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    assert json.loads(decided("git orch review --staged"))["decision"] == "allow"
+    for command in ("git orch mute", "git orch stop --all", "git orch", "git push"):
+        assert "decision" not in json.loads(decided(command))
