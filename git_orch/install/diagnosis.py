@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import time
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +18,7 @@ from git_orch import __version__, atomic, config, git, key, layout, place, proc,
 from git_orch.containment import TIER_NAMESPACE, probe
 from git_orch.errors import OrchError
 from git_orch.formats.words import age, duration, size
-from git_orch.install import edit, files, finding, firing, githooks, hooksfile, installation, launcher
+from git_orch.install import codex, edit, files, finding, firing, githooks, hooksfile, installation, launcher
 from git_orch.install.clients import CLIENTS, Client, Scope
 from git_orch.install.firing import Fired, Misfired
 from git_orch.layout import Layout
@@ -241,16 +240,18 @@ def _obstacles(its: list[Installed], here: Layout | None, env: Mapping[str, str]
 
 
 def _codex_trust(its: Installed, env: Mapping[str, str]) -> Check:
-    """Whether codex has the hooks down as trusted: it notes each one that a person accepted in its config.toml."""
-    path = os.path.join(os.path.dirname(CLIENTS["codex"].settings_path("user", env, "")), "config.toml")
-    try:
-        state = tomllib.loads((atomic.read(path) or b"").decode()).get("hooks", {}).get("state", {})
-        trusted = [name for name, value in state.items() if name.startswith(its.path) and value.get("trusted_hash")]
-    except (ValueError, AttributeError):
-        trusted = []
-    if len(trusted) >= len(its.lines):
-        return Check(about="codex", state="fine", text=f"codex: the hooks in {its.path} were accepted in /hooks")
-    text = "codex: hook written but not trusted; type /hooks in codex and accept it"
+    """Whether Codex runs the hooks: it asks a person to accept each one, and again once it has changed."""
+    config_path = os.path.join(os.path.dirname(CLIENTS["codex"].settings_path("user", env, "")), "config.toml")
+    match codex.trust(its.path, files.read(its.path) or b"", atomic.read(config_path) or b""):
+        case "trusted":
+            return Check(about="codex", state="fine", text=f"codex: the hooks in {its.path} were accepted in /hooks")
+        case "off":
+            text = f"codex: the hooks in {its.path} are switched off; type /hooks in codex and switch them on"
+            return Check(about="codex", state="broken", text=text)
+        case "changed":
+            text = "codex: the hooks have changed since they were accepted; type /hooks in codex and accept them anew"
+        case _:
+            text = "codex: hook written but not trusted; type /hooks in codex and accept it"
     return Check(about="codex", state="better", text=text)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from git_orch import formats, key, layout, registry
 from git_orch.commands import doctor
-from git_orch.install import diagnosis, githooks, installation, launcher
+from git_orch.install import codex, diagnosis, githooks, installation, launcher
 from git_orch.install.clients import CLIENTS, Scope
 from git_orch.install.diagnosis import Check
 from git_orch.install.installation import Wish
@@ -83,10 +83,30 @@ def test_a_missing_launcher_is_told(here: Repo) -> None:
 def test_codex_says_whether_its_hooks_are_trusted(here: Repo, seal: Seal) -> None:
     install(here, "codex")
     assert "not trusted" in examine("codex")[-1].text
-    hooks = seal.home / ".codex/hooks.json"
-    lines = [f'[hooks.state."{hooks}:{event}:0:0"]\ntrusted_hash = "sha256:0"\n' for event in ("a", "b", "c")]
-    (seal.home / ".codex/config.toml").write_text("".join(lines))
-    assert "accepted" in examine("codex")[-1].text
+    hooks, config = seal.home / ".codex/hooks.json", seal.home / ".codex/config.toml"
+
+    def accept(**more: str) -> None:
+        digests = codex.digests(str(hooks), hooks.read_bytes())
+        assert [key.rpartition("hooks.json:")[2] for key in digests] == [
+            f"{event}:0:0" for event in ("stop", "session_start", "user_prompt_submit")
+        ]
+        known = {key: {"trusted_hash": f'"{digest}"', **more} for key, digest in digests.items()}
+        tables = (
+            f'[hooks.state."{key}"]\n' + "".join(f"{name} = {value}\n" for name, value in each.items())
+            for key, each in known.items()
+        )
+        config.write_text("".join(tables))
+
+    accept()
+    assert "accepted in /hooks" in examine("codex")[-1].text
+    hooks.write_text(hooks.read_text().replace('"timeout": 20', '"timeout": 21', 1))
+    assert "changed since they were accepted" in examine("codex")[-1].text
+    accept()
+    assert "accepted in /hooks" in examine("codex")[-1].text
+    accept(enabled="false")
+    assert (examine("codex")[-1].state, "switched off" in examine("codex")[-1].text) == ("broken", True)
+    config.write_text("not = [toml")
+    assert "not trusted" in examine("codex")[-1].text
 
 
 @pytest.mark.parametrize(

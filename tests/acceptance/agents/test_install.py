@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from git_orch import layout
-from git_orch.install import installation, launcher
+from git_orch.install import codex, installation, launcher
 from git_orch.install.installation import Wish
 from tests.acceptance.agents.conftest import Scene
 from tests.acceptance.agents.provider import Reply
@@ -140,3 +140,33 @@ def test_codex_takes_the_rules(scene: Scene, tmp_path: Path) -> None:
     assert json.loads(decided("git orch review --staged"))["decision"] == "allow"
     for command in ("git orch mute", "git orch stop --all", "git orch", "git push"):
         assert "decision" not in json.loads(decided(command))
+
+
+@pytest.mark.clients("codex")
+def test_codex_has_the_same_digest_of_a_hook(scene: Scene) -> None:
+    """By its app server, which tells each hook's `currentHash`."""
+    install(scene)
+    hooks = Path(os.environ["HOME"], ".codex/hooks.json")
+    asked = [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(scene.project.path)]}},
+    ]
+    with subprocess.Popen(
+        [str(scene.client.program), "app-server"],
+        env=scene.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write("".join(json.dumps(each) + "\n" for each in asked))
+        process.stdin.flush()
+        answer = next(value for value in map(json.loads, process.stdout) if value.get("id") == 2)
+        os.killpg(process.pid, signal.SIGKILL)  # the program of npm has a child
+    told = {each["key"]: each["currentHash"] for each in answer["result"]["data"][0]["hooks"]}
+    assert told == codex.digests(str(hooks), hooks.read_bytes())
+    assert len(told) == 3
