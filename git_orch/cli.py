@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -352,6 +352,32 @@ def gate(
         format="json" if as_json else format_name,
     )
     return command.run(options, dict(os.environ))
+
+
+@verb("plan")
+def plan(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="TOML, or Markdown with a table of tasks.")],
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at a time.")] = None,
+    serial: Annotated[bool, typer.Option("--serial", help="One after the other.")] = False,
+    schedule: Annotated[str, typer.Option("--schedule", metavar="HOW", help="ready or waves.")] = "ready",
+    strict_files: Annotated[
+        bool, typer.Option("--strict-files", help="One after the other where a task declares no files.")
+    ] = False,
+    format_name: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text, json or dot.")] = "text",
+    as_json: AsJson = False,
+) -> int:
+    """What a plan of tasks comes to: waves, batches with the file that split them, the longest path. Nothing is run.
+
+    Everything that is wrong with the file is told at once; exit status 2.
+    """
+    from git_orch.commands import plan as command
+    from git_orch.planning import Wishes
+
+    if schedule not in ("ready", "waves"):
+        raise UsageError(f"no schedule `{schedule}`", "one of: ready waves")
+    how: Literal["ready", "waves"] = "waves" if schedule == "waves" else "ready"
+    wishes = Wishes(jobs=jobs or 0, serial=serial, schedule=how, strict_files=strict_files)
+    return command.plan(file, wishes, "json" if as_json else format_name, dict(os.environ))
 
 
 verb("install")(install.install)

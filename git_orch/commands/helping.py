@@ -11,6 +11,7 @@ from git_orch.formats.terminal import Terminal, cells, pad, wrap
 
 _GROUPS = (
     ("Every day", ("review", "status", "show", "wait", "logs", "stop", "dismiss", "gate", "mute", "unmute", "trust")),
+    ("Many agents on one repository", ("plan",)),
     ("To set up", ("install", "uninstall", "doctor")),
     ("For programs, and after a crash", ("sweep", "hook", "mcp", "schema", "help")),
 )

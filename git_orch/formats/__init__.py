@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from git_orch.model import Report
 
 NAMES = ("text", "concise", "json", "jsonl", "sarif", "rdjson", "github")
-SCHEMAS = ("review", "finding", "status", "gate", "doctor", "answer", "error")
+SCHEMAS = ("review", "finding", "status", "gate", "doctor", "plan", "answer", "error")
 _PREFIX = "git-orch: "
 
 

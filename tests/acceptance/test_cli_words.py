@@ -124,8 +124,8 @@ WRONG = [
     ("wait", "no run of this worktree yet\n          git orch review starts one"),
     ("stop", "which run?\n"),
     ("stop last --all", "a run and --all exclude each other\n          git orch stop RUN, or --all"),
-    ("schema", "which schema?\n          one of: review finding status gate doctor answer error"),
-    ("schema nosuch", "no schema `nosuch`\n          one of: review finding status gate doctor answer error"),
+    ("schema", "which schema?\n          one of: review finding status gate doctor plan answer error"),
+    ("schema nosuch", "no schema `nosuch`\n          one of: review finding status gate doctor plan answer error"),
     ("hook nosuch", "no event `nosuch`: one of: stop session-start user-prompt-submit"),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from git_orch import planfile, planning
 from git_orch.formats.advice import where_one_is
 from git_orch.formats.found import FoundRow
 from git_orch.formats.rows import Progress
@@ -9,6 +10,7 @@ from git_orch.formats.show import ShowView
 from git_orch.formats.spending import BudgetView, Spent
 from git_orch.formats.status import RunRow, StatusView
 from git_orch.model import UNLIMITED, Base, Budget, Change, Coverage, Finding, Report, Review, Skipped, Usage
+from git_orch.planning import Outlook
 
 SOURCES: dict[str, dict[int, str]] = {
     "src/db/orders.py": {
@@ -359,3 +361,49 @@ def source(path: str, first: int, last: int) -> list[str] | None:
     """The lines of an example file; none of a file that is not there."""
     lines = SOURCES.get(path)
     return None if lines is None else [lines.get(number, "") for number in range(first, last + 1)]
+
+
+PLAN_FILE = """
+final_gates = ["qa"]
+[gates]
+qa = "pytest -q"
+lint = "ruff check ."
+[defaults]
+agent = "claude"
+timeout = "20m"
+gates = ["qa"]
+[[task]]
+id = "auth-model"
+prompt = "..."
+files = ["src/auth/model.py", "tests/test_model.py"]
+[[task]]
+id = "limits"
+agent = "codex"
+prompt = "..."
+files = ["src/api/limit.py", "src/api/routes.py"]
+[[task]]
+id = "docs"
+timeout = "10m"
+prompt = "..."
+[[task]]
+id = "auth-api"
+depends_on = ["auth-model"]
+prompt = "..."
+files = ["src/api", "src/auth/api.py"]
+[[task]]
+id = "changelog"
+timeout = "90s"
+depends_on = ["auth-api"]
+command = "make changelog"
+files = ["CHANGELOG.md"]
+[[task]]
+id = "routes"
+prompt = "..."
+files = ["src/api/routes.py"]
+"""
+
+
+def plan(*, strict_files: bool = False) -> Outlook:
+    """The plan as a machine with eight cores would take it."""
+    wishes = planning.Wishes(strict_files=strict_files)
+    return planning.look(planfile.parse(PLAN_FILE, "work.toml"), wishes, 8)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from git_orch import formats
-from git_orch.formats import rows
+from git_orch.formats import plan, rows
 from git_orch.formats.show import show_text
 from git_orch.formats.spending import budget_text, today
 from git_orch.formats.status import status_text
@@ -18,7 +18,7 @@ from git_orch.formats.terminal import Terminal, cells
 from tests.unit import format_examples as examples
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-PAGE = GOLDEN.parents[1] / "docs" / "output.md"
+PAGES = [(GOLDEN.parents[1] / "docs" / name, least) for name, least in (("output.md", 10), ("plan.md", 1))]
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 WIDTHS = (40, 80, 120)
 # Places and commands are whole, so that they can be opened and pasted; a place of a nit may have a line of its own.
@@ -43,6 +43,8 @@ VIEWS: dict[str, Callable[[Terminal], str]] = {
     "status-new": lambda terminal: status_text(examples.STATUS_NEW, terminal),
     "budget": lambda terminal: budget_text(examples.BUDGET, terminal),
     "budget-open": lambda terminal: budget_text(examples.BUDGET_OPEN, terminal),
+    "plan": lambda terminal: plan.render(examples.plan(), "text", terminal),
+    "plan-serial": lambda terminal: plan.render(examples.plan(strict_files=True), "text", terminal),
     "show": lambda terminal: show_text(examples.SHOW, terminal),
     "show-whole": lambda terminal: show_text(examples.SHOW_WHOLE, terminal),
     "show-unreviewed": lambda terminal: show_text(examples.SHOW_UNREVIEWED, terminal),
@@ -137,12 +139,13 @@ def test_the_lines_for_a_log_as_the_golden_file() -> None:
 
 def test_the_documentation_shows_what_is_printed() -> None:
     """Last, so that UPDATE_GOLDEN has written the files before."""
-    page = PAGE.read_text(encoding="utf-8")
-    assert page.count("<!-- golden: ") >= 10
-    if UPDATE:
-        PAGE.write_text(documented(page), encoding="utf-8")
-        page = documented(page)
-    assert page == documented(page)
+    for path, least in PAGES:
+        page = path.read_text(encoding="utf-8")
+        assert page.count("<!-- golden: ") >= least
+        if UPDATE:
+            path.write_text(documented(page), encoding="utf-8")
+            page = documented(page)
+        assert page == documented(page)
 
 
 def test_the_day_in_one_line() -> None:
