@@ -324,6 +324,58 @@ def claude(world: World) -> list[Ratio]:
     return rows
 
 
+def plan(world: World, tasks: int) -> list[Ratio]:
+    """A plan looked at, against reading its TOML; batches of files, against networkx's greedy colouring."""
+    import tomllib
+
+    import networkx as nx
+
+    from git_orch import partition, planfile, planning
+
+    text = "".join(_planned(number, tasks) for number in range(tasks))
+    path = world.fresh("plan") / "work.toml"
+    path.write_text(text)
+    reading = timed(lambda: tomllib.loads(text))
+    looking = timed(lambda: planning.look(planfile.read(str(path)), planning.Wishes(), 8))
+
+    few = {number: _files(number, tasks // 1000) for number in range(tasks // 50)}
+
+    def coloured() -> int:
+        graph = nx.Graph()
+        graph.add_nodes_from(few)
+        holders: dict[str, list[int]] = {}
+        for number, files in few.items():
+            for name in files:
+                graph.add_edges_from((number, other) for other in holders.get(name, ()))
+                holders.setdefault(name, []).append(number)
+        return max(nx.greedy_color(graph, "largest_first").values()) + 1
+
+    ours, theirs = in_turns(world.rounds, lambda: partition.batches(list(few), few), coloured)
+    found = len(partition.batches(list(few), few).batches)
+    return [
+        Ratio(name=f"plan of {tasks:,} tasks / reading its file", ours=[looking], plain=[reading], most=10.0),
+        Ratio(
+            name=f"batches of {len(few):,} tasks / networkx",
+            ours=ours,
+            plain=theirs,
+            most=1.0,
+            detail=f"{found} batches, {coloured()} colours",
+        ),
+    ]
+
+
+def _planned(number: int, tasks: int) -> str:
+    after = [f"t{number - step}" for step in (1 + number % 700, 1 + number % 900) if number >= step]
+    words = ", ".join(f'"{name}"' for name in _files(number, tasks // 10 + 1))
+    before = ", ".join(f'"{name}"' for name in after)
+    return f'[[task]]\nid = "t{number}"\nprompt = "do it"\ndepends_on = [{before}]\nfiles = [{words}]\n'
+
+
+def _files(number: int, spread: int) -> list[str]:
+    """Five paths; the fewer folders there are, the more of them are others' as well."""
+    return [f"d{(number * 7919 + step * 104729) % max(spread, 1)}/f{step * 31 % 17}.py" for step in range(5)]
+
+
 def memory(world: World) -> list[Ratio]:
     """PSS of the processes of one run while its reviewer waits, against a bare interpreter."""
     repo = make_repo(world, 500)
@@ -432,7 +484,7 @@ def sweep(world: World, entries: int) -> list[Ratio]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--quick", action="store_true", help="few rounds and small repositories, to see that it runs")
-    parser.add_argument("names", nargs="*", help="only these: hook idle untracked trees memory sweep claude")
+    parser.add_argument("names", nargs="*", help="only these: hook idle untracked trees memory sweep claude plan")
     options = parser.parse_args()
     sizes = (1_000,) if options.quick else (5_000, 50_000)
     benches: dict[str, Callable[[World], list[Ratio]]] = {
@@ -442,6 +494,7 @@ def main() -> int:
         "trees": lambda world: trees(world, sizes[0]),
         "memory": memory,
         "claude": claude,
+        "plan": lambda world: plan(world, 10_000 if options.quick else 100_000),
         "sweep": lambda world: sweep(world, 500 if options.quick else 10_000),
     }
     sys.path.insert(0, str(PROJECT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,10 @@ UNIT_TESTS = Path(__file__).parent / "unit"
 # No example database: it would be a file in the checkout. Derandomized: what fails in CI fails here.
 hypothesis.settings.register_profile("sealed", database=None, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("sealed")
+
+# Under nohup it is ignored, and would be so in all that the tests start.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
