@@ -174,4 +174,4 @@ def seconds(stamp: str) -> float:
 
 
 def _over(reason: str) -> Refused:
-    return Refused(reason=f"budget: {reason}", code="over-budget")
+    return Refused(reason=f"{budget.KEPT}{reason}", code="over-budget")

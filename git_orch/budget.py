@@ -24,6 +24,8 @@ FILE, LOCK = "budget.jsonl", "budget.lock"
 HOUR_S = 3600.0
 LEAST_USD = 0.05
 """A call that may cost less than this would be cut off before it had an answer."""
+KEPT = "budget: "
+"""How the reason begins of an agent that the budget has kept from a review."""
 _KEPT_S = 8 * 86_400.0
 _LIMIT = 4 << 20
 _LARGE = 256 << 10

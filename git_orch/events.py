@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 SWEEP_S = 0.2
 TOLD_AT_MOST = 20
 _SWEEP = "from git_orch import reaper, workspace; reaper.sweep(workspace.open_at(sys.argv[1], os.environ))"
+_LATER = ("rate-limited", "quota", "overloaded")  # a provider says so, and it passes
 _OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 
 
@@ -132,9 +133,23 @@ def _reviewed(scene: Scene, taken: Snapshot) -> Session:
 
 
 def _reviewed_tree(scene: Scene, session: Session) -> str:
-    """The tree that the session's last run looks at, or has; "" where that gave way, so that nobody has seen it."""
+    """The tree that the session's last run looks at, or has; "" where nobody has seen it, and somebody may now."""
     last = runs.final_record(scene.layout.run_dir(session.run_ids[-1])) if session.run_ids else None
-    return "" if last is not None and last.get("status") == "superseded" else session.reviewed_tree_id
+    if last is None:
+        return session.reviewed_tree_id
+    gave_way = last.get("status") == "superseded" or (last.get("verdict") == "unreviewed" and _is_due(scene, last))
+    return "" if gave_way else session.reviewed_tree_id
+
+
+def _is_due(scene: Scene, record: Json) -> bool:
+    """Whether agents were kept from a run by their budget or their rest, and would not be now."""
+    from git_orch import budget, cooldown  # only after a run that was not reviewed
+
+    told = [each for each in record.get("reviewers", ()) if each.get("verdict") == "unreviewed"]
+    kept = [each for each in told if each.get("fault") in _LATER or each.get("reason", "").startswith(budget.KEPT)]
+    if not kept or any(cooldown.of(scene.layout.durable, each["name"]) for each in kept):
+        return False
+    return not budget.read(scene.layout.durable).why_not(scene.settings.budget, scene.fired.session_id)
 
 
 def _left_out(taken: Snapshot) -> str:

@@ -265,6 +265,26 @@ def test_beyond_the_budget_a_hook_calls_no_agent(project: Project, agent: Client
     assert len(budget.read(durable(project)).spendings) == 3
 
 
+def test_what_the_budget_kept_back_is_reviewed_once_there_is_some_without_another_edit(
+    project: Project, agent: Client, bin_folder: Path
+) -> None:
+    agent(["pass"])
+    project.set("orch.budget.hour", "1")
+    spend(project, 1)
+    project.fire("session-start")
+    project.edit("three = 3\n")
+    for _ in range(3):  # as long as there is none, it is said once
+        project.fire()
+        assert project.ended()["verdict"] == "unreviewed"
+    assert (len(project.runs), calls(bin_folder)) == (1, [])
+    project.set("orch.budget.hour", "2")
+    project.fire()
+    assert project.ended()["verdict"] == "pass"
+    project.fire()
+    project.settle()
+    assert (len(project.runs), len(calls(bin_folder))) == (2, 1)
+
+
 def test_a_loop_is_ended_by_the_hour(project: Project, agent: Client, bin_folder: Path) -> None:
     agent()
     project.set("orch.budget.hour", "2")
@@ -413,6 +433,21 @@ def test_one_whose_time_has_come_is_called_again(project: Project, agent: Client
     assert project.ended()["verdict"] == "pass"
     assert len(calls(bin_folder)) == 1
     assert cooldown.read(durable(project), "claude") is None
+
+
+def test_what_a_resting_reviewer_has_not_seen_is_reviewed_after_its_rest_without_another_edit(
+    project: Project, agent: Client, bin_folder: Path
+) -> None:
+    agent(["say", LIMIT])
+    for _ in range(2):
+        project.fire()
+        assert project.ended()["verdict"] == "unreviewed"
+    assert (len(project.runs), len(calls(bin_folder))) == (1, 1)
+    cooldown.note(durable(project), "claude", "rate-limited", until=1000.5, now=1000.0)  # it is over
+    agent(["pass"])
+    project.fire()
+    assert project.ended()["verdict"] == "pass"
+    assert len(project.runs) == 2
 
 
 def test_a_limit_inside_an_ordinary_answer_is_none(project: Project, agent: Client) -> None:
