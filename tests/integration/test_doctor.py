@@ -137,6 +137,17 @@ def test_an_older_line_is_told(here: Repo, seal: Seal) -> None:
 # -- case 30
 
 
+def test_a_plugin_file_of_another_version_is_told(here: Repo, seal: Seal) -> None:
+    install(here, "opencode")
+    assert not any("older form" in check.text for check in examine("opencode"))
+    plugin = seal.home / ".config/opencode/plugins/git-orch.js"
+    plugin.write_text(plugin.read_text() + "// as it once was\n")
+    (told,) = (check for check in examine("opencode") if "older form" in check.text)
+    assert told.more == ("git orch install opencode",)
+    install(here, "opencode")
+    assert not any("older form" in check.text for check in examine("opencode"))
+
+
 @pytest.mark.parametrize("scope", ["project", "local"])
 def test_project_settings_are_not_read_below_nor_in_another_worktree(
     here: Repo, tmp_path: Path, scope: Scope, monkeypatch: pytest.MonkeyPatch
