@@ -51,6 +51,7 @@ class Admission:
         self._env = env
         self._clock = clock
         self._seats: dict[str, int] = {}
+        self._places: dict[str, seats.Place | None] = {}
         self._entered: set[str] = set()
 
     # -- before
@@ -68,10 +69,14 @@ class Admission:
     def enter(self, name: str, wanted_usd: float) -> Admitted | Refused | Waits:
         """The agent may be called now, and is in the ledger with the most that it may cost; or why not."""
         if (refused := self.refusal(name)) is not None:  # others have called it since it was looked at
+            self._leave_line(name)
             return refused
-        seat = seats.take(self._env, self._intent.max_reviews)
+        seat = seats.take(self._env, self._intent.max_reviews, self._places.get(name))
         if seat == seats.NO_SEAT:
+            if self._places.get(name) is None:
+                self._places[name] = seats.stand_in_line(self._env)
             return Waits()
+        self._leave_line(name)
         self._seats[name] = seat
         granted = self._reserve(name, wanted_usd)
         if isinstance(granted, budget.Granted):
@@ -79,6 +84,9 @@ class Admission:
             return Admitted(usd=granted.usd)
         self._stand_up(name)
         return _over(granted.reason)
+
+    def _leave_line(self, name: str) -> None:
+        seats.leave_line(self._places.pop(name, None))
 
     def _reserve(self, name: str, wanted_usd: float) -> budget.Granted | budget.Denied:
         intent = self._intent
@@ -109,6 +117,7 @@ class Admission:
 
     def leave(self, name: str, review: Review, *, was_called: bool) -> None:
         """The seat is free, the ledger has what the call cost, and a provider that said "later" is not asked before."""
+        self._leave_line(name)
         if name not in self._entered:
             return
         self._entered.discard(name)

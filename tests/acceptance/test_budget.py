@@ -214,6 +214,7 @@ def test_no_more_agents_review_at_once_than_there_are_seats(
     seats.give_back(seat)
     assert project.ended()["verdict"] == "pass"
     assert seats.taken(os.environ, 1) == 0
+    assert os.listdir(Path(os.environ["XDG_STATE_HOME"], "git-orch/seats/line")) == []
 
 
 def test_the_seat_of_a_supervisor_that_was_killed_is_free(
