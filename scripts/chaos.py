@@ -227,8 +227,12 @@ def lost(project: Project) -> dict[str, str]:
 
 
 def is_unpublished(project: Project, run_id: str) -> bool:
-    """Whether a launcher was killed before there was an entry: then nobody was told of a run."""
-    return run_id not in project.live and os.listdir(project.file(run_id, "")) == ["snapshot.json"]
+    """Whether a launcher was killed before there was an entry: then nobody was told of a run.
+
+    Its folder is empty by then, or has what the snapshot left out, whole or half written.
+    """
+    names = os.listdir(project.file(run_id, ""))
+    return run_id not in project.live and all(name.lstrip(".").startswith("snapshot.json") for name in names)
 
 
 def differences(before: Fingerprint, after: Fingerprint) -> list[str]:
