@@ -15,7 +15,7 @@ import stat
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from git_orch import config, graph, plan_markdown
+from git_orch import config, graph, plan_markdown, system
 from git_orch.errors import UsageError
 from git_orch.plan import Plan, Task
 
@@ -270,7 +270,7 @@ def normal(path: str) -> tuple[str, str]:
 
 def _read(path: str, limit: int, what: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=system.without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UsageError(f"{path} is no file")
             raw = file.read(limit + 1)

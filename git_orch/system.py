@@ -36,6 +36,11 @@ HAS_MODES: Final[bool] = os.name != "nt"
 """Whether a file has an exec bit, a link a size, and an owner a number; where not, they are not compared."""
 
 
+def without_waiting(path: str, flags: int) -> int:
+    """The `opener` of `open` for a file that a person names, which may be a FIFO: a plain open waits for its writer."""
+    return os.open(path, flags | NONBLOCK)
+
+
 def uid() -> int:
     """The number of the user that we act as; 0 where users have none, and every file says 0 too (Windows)."""
     return os.geteuid() if hasattr(os, "geteuid") else 0

@@ -27,9 +27,9 @@ def digests(path: str, hooks: bytes) -> dict[str, str]:
     """The digest of each hook of ours in a hooks file of Codex's, by the key that Codex has for it."""
     try:
         groups = json.loads(edit.bare(edit.decode(hooks)))["hooks"].items()
-    except (ValueError, KeyError, AttributeError, edit.NotJson):
+        return {f"{path}:{place}": digest for event, each in groups for place, digest in _of_event(event, each)}
+    except (ValueError, KeyError, TypeError, AttributeError):  # it is of another form, so that none of it is ours
         return {}
-    return {f"{path}:{place}": digest for event, each in groups for place, digest in _of_event(event, each)}
 
 
 def trust(path: str, hooks: bytes, config: bytes) -> Trust:

@@ -193,8 +193,7 @@ def _client(its: list[Installed], here: Layout | None, env: Mapping[str, str]) -
     client, scopes = its[0].client, " and ".join(each.scope for each in its)
     title = f"{client.name} ({scopes} settings)"
     missing = [name for name in client.events if name not in its[0].lines]
-    raw = files.read(its[0].path) or b""
-    if missing or hooksfile.put_in(raw, client) != raw:
+    if not hooksfile.is_current(files.read(its[0].path) or b"", client):
         told = f"{title}: an older form of the hooks" + (f", without {', '.join(missing)}" if missing else "")
         yield Check(about=client.name, state="better", text=told, more=(f"git orch install {client.name}",))
     stop = next(name for name, event in client.events.items() if event == "stop")

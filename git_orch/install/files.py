@@ -20,7 +20,7 @@ def read(path: str) -> bytes | None:
         EnvironmentProblem: it is no plain file, or cannot be read.
     """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=system.without_waiting) as file:
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise EnvironmentProblem(f"{path} is no plain file", "git-orch leaves it alone")
             return file.read()
@@ -28,10 +28,6 @@ def read(path: str) -> bytes | None:
         return None
     except OSError as error:
         raise EnvironmentProblem(f"cannot read {path}: {error.strerror}", "nothing was changed") from error
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a FIFO would wait for a writer
 
 
 def check_writable(path: str) -> None:

@@ -40,6 +40,18 @@ def put_in(raw: bytes, client: Client) -> bytes:
     return edit.encode(text, raw)
 
 
+def is_current(raw: bytes, client: Client) -> bool:
+    """Whether `put_in` has nothing to do; of settings that it cannot edit, whether the lines are the present ones.
+
+    Raises:
+        NotJson: the file is not one that can be read.
+    """
+    try:
+        return put_in(raw, client) == raw
+    except edit.NotJson:
+        return lines(raw, client) == {name: client.line(event) for name, event in client.events.items()}
+
+
 def take_out(raw: bytes, client: Client, keep: frozenset[str] = frozenset()) -> bytes | None:
     """The settings without any handler of ours, and without what that leaves empty, but for the keys to `keep`.
 

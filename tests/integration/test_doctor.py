@@ -134,6 +134,20 @@ def test_an_older_line_is_told(here: Repo, seal: Seal) -> None:
     assert "older form" in examine("claude")[0].text
 
 
+def test_settings_with_comments_are_looked_at_though_they_cannot_be_edited(here: Repo, seal: Seal) -> None:
+    install(here)
+    settings = seal.home / ".claude/settings.json"
+    settings.write_text("// mine\n" + settings.read_text())
+    assert not any("older form" in check.text for check in examine("claude"))
+    settings.write_text(settings.read_text().replace("exit 0; ", ""))
+    assert any("older form" in check.text for check in examine("claude"))
+
+
+@pytest.mark.parametrize("hooks", ['{"hooks": []}', '{"hooks": {"Stop": {"a": 1}}}', '{"hooks": {"Stop": [[]]}}'])
+def test_no_hooks_of_codexs_are_none_of_ours(hooks: str) -> None:
+    assert codex.trust("/hooks.json", hooks.encode(), b"") == "untrusted"
+
+
 # -- case 30
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,9 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     for path, said in ((tmp_path, "Is a directory"), (tmp_path / "none", "No such file")):
         with pytest.raises(UsageError, match=said):
             planfile.read(str(path))
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(UsageError, match="is no file"):
+        planfile.read(str(tmp_path / "pipe.toml"))  # at once, for nobody may ever write to it
     (tmp_path / "latin.toml").write_bytes(b"\xff")
     with pytest.raises(UsageError, match="not UTF-8: byte 0"):
         planfile.read(str(tmp_path / "latin.toml"))
