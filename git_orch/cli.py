@@ -428,7 +428,7 @@ def mcp() -> int:
 
 @verb("schema")
 def schema(name: Annotated[str, typer.Argument(metavar="NAME")] = "") -> int:
-    """Print a JSON Schema: review, finding, status, answer or error.
+    """Print a JSON Schema: review, finding, status, gate, doctor, plan, answer or error.
 
     `answer` is what a reviewer prints, the others what commands print with --format json.
     """

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 3600.0
 HEARTBEAT_S = 180.0
-GATE_TIMEOUT_S = 900.0
 MAX_PARALLEL = 3
 
 
@@ -66,15 +65,9 @@ class Plan(Record):
     setup: tuple[str, ...] = ()
     max_parallel: int = 0
 
-    @property
-    def numbers(self) -> dict[str, int]:
-        """Each task's place in the file, by its id."""
-        return {task.id: number for number, task in enumerate(self.tasks)}
-
-    @property
     def depends(self) -> list[list[int]]:
         """Of each task those that it waits for, by their places; one that is done holds nobody up."""
-        numbers = self.numbers
+        numbers = {task.id: number for number, task in enumerate(self.tasks)}
         return [
             [numbers[name] for name in task.depends_on if not self.tasks[numbers[name]].done] for task in self.tasks
         ]

@@ -7,6 +7,7 @@ what the task may write; the rest of the section is its prompt, as it stands the
 
 from __future__ import annotations
 
+import bisect
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,7 @@ def _rows(tokens: Sequence[Any]) -> list[dict[str, str]] | None:
 def _sections(tokens: Sequence[Any], end: int) -> dict[str, Section]:
     """The section of each heading that may name a task, by that name."""
     lists = list(_lists(tokens))
+    starts = [each.start for each in lists]
     heads = [
         (int(token.tag[1:]), token.map[0], token.map[1], tokens[number + 1].content.strip())
         for number, token in enumerate(tokens)
@@ -103,8 +105,9 @@ def _sections(tokens: Sequence[Any], end: int) -> dict[str, Section]:
     found: dict[str, Section] = {}
     for number, (depth, _, start, text) in enumerate(heads):
         name, _, title = text.partition(":")
-        stop = next((first for other, first, _, _ in heads[number + 1 :] if other <= depth), end)
-        listed = tuple(each for each in lists if start <= each.start < stop)
+        following = (heads[place] for place in range(number + 1, len(heads)))
+        stop = next((first for other, first, _, _ in following if other <= depth), end)
+        listed = tuple(lists[bisect.bisect_left(starts, start) : bisect.bisect_left(starts, stop)])
         found.setdefault(name.strip("`* "), Section(start=start, end=stop, title=title.strip(), listed=listed))
     return found
 

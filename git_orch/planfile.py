@@ -8,7 +8,6 @@ Markdown: see `plan_markdown`.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from git_orch import config, graph, plan_markdown, system
 from git_orch.errors import UsageError
+from git_orch.formats.words import closest
 from git_orch.plan import Plan, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from git_orch.model import Json
 
@@ -38,6 +38,7 @@ _KEYS = (*_TEXTS, *_LISTS, *_TIMES, *_COUNTS, *_TABLES, "report_writes")
 _NOT_SHARED = ("title", "prompt", "prompt_file", "command", "depends_on", "expect")  # one task's own
 _WAYS = ("prompt", "prompt_file", "command")
 _PATTERN = frozenset("*?[")
+_NONE = ", which there is none of"
 
 
 def read(path: str) -> Plan:
@@ -178,8 +179,7 @@ class _Reading:
     def _unknown(self, where: str, table: Mapping[str, object], known: Sequence[str]) -> None:
         for key in table:
             if key not in known:
-                close = difflib.get_close_matches(key, known, n=1)
-                self.faults.append(f"{where}no key `{key}`" + (f", perhaps you meant {close[0]}" if close else ""))
+                self.faults.append(f"{where}no key {_perhaps(key, known)}")
 
     def _typed(self, where: str, key: str, value: object, kind: type, what: str, *, default: Any) -> Any:
         if isinstance(value, kind):
@@ -295,20 +295,21 @@ def _faults_between(plan: Plan) -> Iterator[str]:
         for name in task.depends_on:
             if name not in known:
                 names_are_known = False
-                yield f"task {task.id}: it depends on {_perhaps(name, known)}"
+                yield f"task {task.id}: it depends on {_perhaps(name, known, _NONE)}"
         for gate in task.gates:
             if gate not in plan.gates:
-                yield f"task {task.id}: no gate {_perhaps(gate, plan.gates)}"
+                yield f"task {task.id}: no gate {_perhaps(gate, plan.gates, _NONE)}"
     for gate in plan.final_gates:
         if gate not in plan.gates:
-            yield f"final_gates: no gate {_perhaps(gate, plan.gates)}"
+            yield f"final_gates: no gate {_perhaps(gate, plan.gates, _NONE)}"
     if names_are_known and len(seen) == len(plan.tasks):
-        members = graph.cycle(plan.depends)
+        members = graph.cycle(plan.depends())
         if members:
             names = [plan.tasks[number].id for number in (*members, members[0])]
             yield f"these wait for each other: {' → '.join(names)}"
 
 
-def _perhaps(name: str, known: Sequence[str] | set[str] | Mapping[str, str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"`{name}`" + (f", perhaps you meant {close[0]}" if close else ", which there is none of")
+def _perhaps(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The name, and the one that was perhaps meant; where none is close, what else there is to say."""
+    close = closest(name, known)
+    return f"`{name}`" + (f", perhaps you meant {close}" if close else otherwise)

@@ -39,10 +39,10 @@ class Outlook(Record):
 
 def look(plan: Plan, wishes: Wishes, cores: int) -> Outlook:
     """The plan as a run with these wishes on a machine with so many cores would take it."""
-    tasks = plan.tasks
+    tasks, depends = plan.tasks, plan.depends()
     done = {number for number, task in enumerate(tasks) if task.done}
     files = {number: task.files for number, task in enumerate(tasks) if task.files and number not in done}
-    waves = tuple(partition.batches(wave, files) for wave in graph.waves(plan.depends, without=done))
+    waves = tuple(partition.batches(wave, files) for wave in graph.waves(depends, without=done))
     lengths = [0.0 if task.done else task.timeout_s for task in tasks]
     at_once, bound = _at_once(plan, wishes, cores)
     reason = _serial_reason(plan, wishes, at_once, bound, waves)
@@ -50,7 +50,7 @@ def look(plan: Plan, wishes: Wishes, cores: int) -> Outlook:
         plan=plan,
         waves=waves,
         conflicts=tuple(partition.conflicts(files)),
-        path=tuple(number for number in graph.longest_path(plan.depends, lengths) if number not in done),
+        path=tuple(number for number in graph.longest_path(depends, lengths) if number not in done),
         at_once=1 if reason else at_once,
         bound=bound,
         serial_reason=reason,

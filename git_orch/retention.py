@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from git_orch import atomic, dedup, locks, runs
+from git_orch import atomic, dedup, locks, runs, session_name
 from git_orch.key import digest
 from git_orch.removal import remove_path
 
@@ -104,7 +104,7 @@ def _drop_old(folder: str, oldest: float) -> None:
     for path in _paths(folder):
         files.setdefault(os.path.splitext(path)[0], []).append(path)
     for paths in files.values():
-        heard = [_mtime(path) for path in paths if not path.endswith(".seen")]
+        heard = [_mtime(path) for path in paths if not path.endswith(session_name.SEEN)]
         if not heard or max(heard) < oldest:
             for path in paths:
                 atomic.discard(path)

@@ -10,6 +10,7 @@ from _blake2 import blake2b
 
 NEWS = "news"
 """Below `<git common dir>/orch`: its time changes whenever a run has ended, or a person has ended a mute."""
+SEEN = ".seen"
 _SUFFIX = ".json"
 
 
@@ -21,7 +22,7 @@ def of(client: str, session_id: str, worktree: str) -> str:
 
 def seen(durable: str, name: str) -> str:
     """The mark of the session whose file has that name: its time is that of the news that were dealt with last."""
-    return f"{durable}/sessions/{name.removesuffix(_SUFFIX)}.seen"
+    return f"{durable}/sessions/{name.removesuffix(_SUFFIX)}{SEEN}"
 
 
 def has_news(durable: str, name: str) -> bool:

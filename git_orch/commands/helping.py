@@ -8,6 +8,7 @@ from typing import Any
 
 from git_orch.errors import UsageError
 from git_orch.formats.terminal import Terminal, cells, pad, wrap
+from git_orch.formats.words import closest
 
 _GROUPS = (
     ("Every day", ("review", "status", "show", "wait", "logs", "stop", "dismiss", "gate", "mute", "unmute", "trust")),
@@ -43,10 +44,8 @@ def of_verb(command: Any, name: str, env: Mapping[str, str]) -> str:
 
 def perhaps(word: str, known: Iterable[str]) -> str:
     """`; perhaps you meant review`, where a known word is one slip away."""
-    import difflib
-
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; perhaps you meant {close[0]}" if close else ""
+    close = closest(word, known)
+    return f"; perhaps you meant {close}" if close else ""
 
 
 def usage_error(error: Any, argv: Sequence[str]) -> UsageError:

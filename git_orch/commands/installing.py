@@ -247,14 +247,14 @@ def _carry_out(answers: Answers, place: Layout) -> None:
         case Misfired(reason=reason):
             speaking.line(f"fired   {stop} in a scratch repository: {_clean(reason)}")
     _print_notes((*plan.notes, *made.notes, *installation.overruled(wish, place, os.environ)))
-    way_out = "git orch uninstall" if client.name == "claude" else f"git orch uninstall {client.name}"
+    target = "" if client.name == "claude" else f" {client.name}"
     if isinstance(outcome, Misfired):
-        raise EnvironmentProblem("the hook is written, but does not work here", f"{way_out} takes it out again")
+        way_out = f"git orch uninstall{target} takes it out again"
+        raise EnvironmentProblem("the hook is written, but does not work here", way_out)
     speaking.line(_about_sessions(client, wish.scope, plan, place))
-    name = "" if client.name == "claude" else f"{client.name} "
     speaking.line("\n  git orch status        what it did last")
     if allowing.has_rules(client):
-        speaking.line(f"  git orch install {name}--print {ALLOW}     rules by which its agent may ask for reviews")
+        speaking.line(f"  git orch install{target} --print {ALLOW}     rules by which its agent may ask for reviews")
     speaking.line("  git orch uninstall     takes it all back, byte for byte")
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from git_orch import planfile, planning
+from git_orch import formats, planfile, planning
 from git_orch.commands import speaking
-from git_orch.errors import UsageError
 from git_orch.formats import plan as printed
-from git_orch.formats.terminal import Terminal, shown
+from git_orch.formats.terminal import Terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ def plan(path: str, wishes: Wishes, format_name: str, env: dict[str, str]) -> in
     Raises:
         UsageError: it cannot be read, anything in it is wrong, or there is no such format.
     """
-    if format_name not in printed.NAMES:
-        raise UsageError(f"no format `{shown(format_name)}`", f"one of: {' '.join(printed.NAMES)}")
+    formats.known(format_name, printed.NAMES)
     outlook = planning.look(planfile.read(path), wishes, _cores())
     speaking.say(printed.render(outlook, format_name, Terminal.of(sys.stdout, env)))
     return 0

@@ -65,19 +65,19 @@ def _for_programs(report: Report, name: str, source: Source) -> str:
     raise UsageError(f"no format `{shown(name)}`", f"one of: {' '.join(NAMES)}")
 
 
-def known(name: str) -> str:
-    """The name itself, where it is one of a format.
+def known(name: str, names: Sequence[str] = NAMES) -> str:
+    """The name itself, where it is one of a format: of a review's, or of those that are given.
 
     Raises:
         UsageError: it is none.
     """
-    if name in NAMES:
+    if name in names:
         return name
-    import difflib
+    from git_orch.formats.words import closest
 
-    close = difflib.get_close_matches(name, NAMES, n=1)
-    perhaps = f"; perhaps you meant {close[0]}" if close else ""
-    raise UsageError(f"no format `{shown(name)}`{perhaps}", f"one of: {' '.join(NAMES)}")
+    close = closest(name, names)
+    perhaps = f"; perhaps you meant {close}" if close else ""
+    raise UsageError(f"no format `{shown(name)}`{perhaps}", f"one of: {' '.join(names)}")
 
 
 def error(problem: OrchError, as_json: bool) -> str:

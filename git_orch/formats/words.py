@@ -32,6 +32,13 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
+def closest(word: str, known: Iterable[str]) -> str:
+    """The known word that is one slip away from this one, "" where there is none."""
+    import difflib  # only on the way to an error
+
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
+
+
 def listed(names: Sequence[str]) -> str:
     """`static`, `static and claude`, `static, claude and codex`."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

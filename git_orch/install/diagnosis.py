@@ -6,7 +6,6 @@ Nothing is repaired, and nothing is left behind.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import os
 import platform
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from git_orch import __version__, atomic, config, git, key, layout, place, proc, registry
 from git_orch.containment import TIER_NAMESPACE, probe
 from git_orch.errors import OrchError
-from git_orch.formats.words import age, duration, size
+from git_orch.formats.words import age, closest, duration, size
 from git_orch.install import codex, edit, files, finding, firing, githooks, hooksfile, installation, launcher
 from git_orch.install.clients import CLIENTS, Client, Scope
 from git_orch.install.firing import Fired, Misfired
@@ -152,8 +151,9 @@ def _registry(here: Layout | None, env: Mapping[str, str], text: str) -> Check:
         return Check(about="space", state="broken", text=f"{text}; {error.message}", more=more)
     if here is None or book is None:
         return Check(about="space", state="fine", text=f"{text}; nothing left behind")
-    refused = [run_id for run_id in book.run_ids() if isinstance(book.intent(run_id), registry.Refused)]
-    dead = [run_id for run_id in book.run_ids() if run_id not in refused and not book.is_held(run_id)]
+    run_ids = book.run_ids()
+    refused = [run_id for run_id in run_ids if isinstance(book.intent(run_id), registry.Refused)]
+    dead = [run_id for run_id in run_ids if run_id not in refused and not book.is_held(run_id)]
     foreign = refused + [stranger.run_id for stranger in book.strangers()]
     more = ("git orch sweep",) if dead else ()
     if foreign:
@@ -355,7 +355,7 @@ def nearest(name: str) -> str:
     """The setting that was perhaps meant, "" where none is close."""
     words = name.split(".")
     if words[:2] == ["orch", "reviewer"] and len(words) > 3:
-        close = difflib.get_close_matches(words[-1].casefold(), config.reviewer_keys(), n=1)
-        return ".".join([*words[:-1], close[0]]) if close else ""
-    close = difflib.get_close_matches(name.casefold(), config.plain_keys(), n=1)
-    return _PRETTY.get(close[0], close[0]) if close else ""
+        close = closest(words[-1].casefold(), config.reviewer_keys())
+        return ".".join([*words[:-1], close]) if close else ""
+    close = closest(name.casefold(), config.plain_keys())
+    return _PRETTY.get(close, close)

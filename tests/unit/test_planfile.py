@@ -100,7 +100,7 @@ def test_all_that_a_toml_file_says() -> None:
     assert (api.heartbeat_s, api.retries, api.env, api.resources) == (30.0, 2, {"A": "b"}, {"gpu": 1.0})
     assert (api.phases, api.min_phases, api.expect, api.workdir) == (("plan", "code"), 2, ("out.txt",), "sub")
     assert api.report_writes
-    assert plan.depends == [[], [0]]
+    assert plan.depends() == [[], [0]]
 
 
 def test_all_that_a_markdown_file_says() -> None:
@@ -111,7 +111,7 @@ def test_all_that_a_markdown_file_says() -> None:
     assert (api.title, api.files) == ("The new API", ("src/api.py", "tests"))
     assert api.prompt == "Write the *API*.\n\n```python\n## docs\n```\n\n### More\nEven  this."
     assert (docs.prompt, docs.files, docs.depends_on) == ("Write docs.", None, ("api", "model"))
-    assert plan.depends == [[], [], [1]]  # what is done holds nobody up
+    assert plan.depends() == [[], [], [1]]  # what is done holds nobody up
 
 
 def test_a_prompt_file_is_read_beside_the_plan_byte_for_byte(tmp_path: Path) -> None:
